@@ -63,11 +63,21 @@ def stream_specs(partitions: int) -> tuple[StreamSpec, ...]:
             schedules=True,
         ),
         StreamSpec(
-            name=WORK, subjects=subjects.WORK_ALL, retention=Retention.WORK_QUEUE, private=True, schedules=True
+            name=WORK,
+            subjects=subjects.WORK_ALL,
+            retention=Retention.WORK_QUEUE,
+            private=True,
+            schedules=True,
         ),
         StreamSpec(
-            name=FACTS, subjects=subjects.FACTS_ALL, retention=Retention.LIMITS, private=False, compressed=True
+            name=FACTS,
+            subjects=subjects.FACTS_ALL,
+            retention=Retention.LIMITS,
+            private=False,
+            compressed=True,
         ),
-        StreamSpec(name=KNOWLEDGE, subjects=subjects.KNOWLEDGE_ALL, retention=Retention.LIMITS, private=False),
+        StreamSpec(
+            name=KNOWLEDGE, subjects=subjects.KNOWLEDGE_ALL, retention=Retention.LIMITS, private=False
+        ),
         StreamSpec(name=DEAD, subjects=subjects.DEAD_ALL, retention=Retention.LIMITS, private=True),
     )

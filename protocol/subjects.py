@@ -99,7 +99,9 @@ def model_pool(pool: str) -> str:
 
 def fact(project: str, run: str, kind: str) -> str:
     """Name the subject of a public fact; the dots of `kind` become dashes to keep one token."""
-    return f"{PREFIX}.fact.{subject_token(project)}.{subject_token(run)}.{subject_token(kind.replace('.', '-'))}"
+    return (
+        f"{PREFIX}.fact.{subject_token(project)}.{subject_token(run)}.{subject_token(kind.replace('.', '-'))}"
+    )
 
 
 def facts(run: str | None = None) -> str:

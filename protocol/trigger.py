@@ -1,0 +1,62 @@
+"""What trigger evaluators say: candidates, never injections (A4).
+
+A candidate is a claim that "this situation may deserve a look-up". The supervisor stamps the trigger's kind
+from the roster of live evaluators and computes the situation key, so that an evaluator can't speak for
+another, nor dodge the suppression of repeats.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from temporality.protocol.message import Message, Record
+
+TRIGGER_SERVICE = "temporality-trigger"
+"""Name under which every evaluator registers as a NATS micro service; its metadata holds `kind`."""
+
+SITUATION_CHARACTERS_MAX = 8_192
+CANDIDATES_MAX = 64
+"""Candidates in one answer: more is a broken evaluator, and the answer is invalid."""
+
+TOOL_FAILED = "tool.failed"
+MCP_FIRST_CALL = "mcp.first_call"
+PRIMING = "task.priming"
+
+Term = Annotated[str, Meta(max_length=256)]
+Terms = Annotated[tuple[Term, ...], Meta(max_length=64)]
+
+
+class Candidate(Record, frozen=True, kw_only=True):
+    """Propose a look-up: `call` is the call it is about (None: the turn as a whole).
+
+    `situation` is the text that identifies the situation (normalised and digested by the supervisor);
+    `query` replaces the run's task as search text.
+    """
+
+    situation: Annotated[str, Meta(max_length=SITUATION_CHARACTERS_MAX)]
+    call: str | None = None
+    query: Annotated[str, Meta(max_length=4_096)] | None = None
+    error_class: Annotated[str, Meta(max_length=256)] | None = None
+    entities: Terms = ()
+    topics: Terms = ()
+
+
+class EmptyDiagnostic(Record, frozen=True, kw_only=True):
+    """A call that would have fired, had its failure said anything to search by (A7)."""
+
+    call: str
+
+
+class TurnEvaluated(Message, frozen=True, kw_only=True, tag="turn.evaluated"):
+    """Answer `turn.settled`; `instance` is the micro-service id by which the roster knows the kind."""
+
+    instance: str
+    candidates: Annotated[tuple[Candidate, ...], Meta(max_length=CANDIDATES_MAX)] = ()
+    empty: Annotated[tuple[EmptyDiagnostic, ...], Meta(max_length=CANDIDATES_MAX)] = ()
+
+
+class CandidateProposed(Message, frozen=True, kw_only=True, tag="candidate.proposed"):
+    """Propose a candidate outside a barrier (stream INBOX, kind `candidate`); it waits for the next one."""
+
+    instance: str
+    candidate: Candidate

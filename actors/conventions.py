@@ -82,6 +82,20 @@ FACTS: Final = "temporality.facts"
 
 MESSAGING_SYSTEM_NATS: Final = "nats"
 
+DERIVED_IDS: Final = frozenset(
+    {
+        GEN_AI_CONVERSATION_ID,
+        GEN_AI_TOOL_CALL_ID,
+        MESSAGING_MESSAGE_ID,
+        RUN_ID,
+        CAUSE_ID,
+        MODEL_CALL_ID,
+        ACTIVATION_ID,
+        SITUATION_KEY,
+    }
+)
+"""Attributes that only ever hold ids of our own making: nothing in them can be a secret."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:

@@ -52,6 +52,8 @@ def exporting_provider(endpoint: str, service_name: str) -> "TracerProvider":
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    from temporality.actors.tracing_redaction import RedactingExporter
+
     base = endpoint.rstrip("/")
     url = base if base.endswith(TRACES_PATH) else base + TRACES_PATH
     exporter = OTLPSpanExporter(endpoint=url, timeout=EXPORT_TIMEOUT_S)
@@ -61,7 +63,7 @@ def exporting_provider(endpoint: str, service_name: str) -> "TracerProvider":
     )
     provider.add_span_processor(
         BatchSpanProcessor(
-            exporter,
+            RedactingExporter(exporter),
             max_queue_size=SPANS_QUEUED_MAX,
             max_export_batch_size=SPANS_BATCH_MAX,
             schedule_delay_millis=BATCH_DELAY_MS,

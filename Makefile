@@ -87,7 +87,7 @@ demo: $(RUN_READY)
 
 # Reads how many tests passed from the runner's own last line.
 TEST_LOG := $(VENV)/tests.log
-TESTS_PASSED = sed -n '$$s/^.* \([0-9][0-9]*\) passed.*$$/\1/p' $(TEST_LOG)
+TESTS_PASSED = sed -n '$$ { / passed/ { s/ passed.*//; s/.*[^0-9]//; p; }; }' $(TEST_LOG)
 
 test: $(DEV_READY)
 	@start=$$(date +%s); \

@@ -15,12 +15,13 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
 
-from temporality.actors.bus.port import Bus, BusClosed, BusError, Delivery, PublishRefused
+from temporality.actors.bus.port import Bus, BusClosed, BusError, Delivery
 from temporality.actors.bus.port import Message as CoreMessage
 from temporality.actors.clock import Clock
 from temporality.actors.crash import CrashPoints
@@ -44,11 +45,12 @@ ACK_WAIT_S = 5.0
 """How long a queue waits for an answer before it gives a message to somebody else: the lease's life."""
 
 DELIVERIES_MAX = 8
-"""Tries at a message on which our own code fails: with growing delays about two minutes, then a dead letter."""
+"""Tries at a message on which our own code fails: about two minutes , then a dead letter."""
 
 RETRY_DELAY_MAX_S = 30.0
+WORLD_RETRY_DELAY_S = 1.0
 DEAD_LETTER_BYTES_MAX = 900_000
-"""A dead letter is cut here: it must fit into the server's 1 MiB with its headers, or it could not be kept."""
+"""A dead letter is cut here: with its headers it must fit into the server's 1 MiB to be kept."""
 
 REASON_HEADER = "Temporality-Reason"
 DETAIL_HEADER = "Temporality-Detail"
@@ -266,9 +268,9 @@ class Host:
         self.log.warning("dead letter from %s: %s", stream, reason)
         await delivery.term(reason)
 
-    def given_back_on_failure(self, stream: str, delivery: Delivery) -> "_GivenBack":
-        """Guard the handling of one delivery: whatever fails inside, the message is not lost."""
-        return _GivenBack(self, stream, delivery)
+    def given_back_on_failure(self, stream: str, *deliveries: Delivery) -> "_GivenBack":
+        """Guard the handling of deliveries: whatever fails inside, no message is lost."""
+        return _GivenBack(self, stream, deliveries)
 
     async def answer(
         self,
@@ -306,45 +308,50 @@ class Host:
 
 
 class _GivenBack:
-    """Give a delivery back, or bury it, when handling it fails; cancellation passes through."""
+    """Give deliveries back, or bury them, when handling them fails; cancellation passes through."""
 
-    def __init__(self, host: Host, stream: str, delivery: Delivery) -> None:
+    def __init__(self, host: Host, stream: str, deliveries: Sequence[Delivery]) -> None:
         self._host = host
         self._stream = stream
-        self._delivery = delivery
+        self._deliveries = deliveries
 
     async def __aenter__(self) -> None:
         return None
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         if error is None:
             return False
         if not isinstance(error, Exception):
             with anyio.move_on_after(1.0, shield=True):
-                await self._give_back(0.0)
+                for delivery in self._deliveries:
+                    await self._give_back(delivery, 0.0)
             return False
-        if isinstance(error, WorldError) and not isinstance(error, PublishRefused):
-            self._host.log.warning("%s: given back: %s", self._delivery.subject, type(error).__name__)
-            await self._give_back(1.0)
-            return not isinstance(error, BusClosed)
-        self._host.log.error("%s failed: %s", self._delivery.subject, fault(error))
-        if self._delivery.delivered >= DELIVERIES_MAX and not isinstance(error, WorldError):
-            await self._host.bury(self._stream, self._delivery, reason="failed", detail=fault(error))
-        else:
-            await self._give_back(min(2.0 ** (self._delivery.delivered - 1), RETRY_DELAY_MAX_S))
-        return True
+        for delivery in self._deliveries:
+            await self._failed(delivery, error)
+        return not isinstance(error, BusClosed)
 
-    async def _give_back(self, delay_s: float) -> None:
+    async def _failed(self, delivery: Delivery, error: Exception) -> None:
+        if isinstance(error, WorldError):
+            self._host.log.warning("%s: given back: %s", delivery.subject, type(error).__name__)
+            await self._give_back(delivery, WORLD_RETRY_DELAY_S)
+            return
+        self._host.log.error("%s failed: %s", delivery.subject, fault(error))
+        if delivery.delivered >= DELIVERIES_MAX:
+            await self._host.bury(self._stream, delivery, reason="failed", detail=fault(error))
+        else:
+            await self._give_back(delivery, min(2.0 ** (delivery.delivered - 1), RETRY_DELAY_MAX_S))
+
+    async def _give_back(self, delivery: Delivery, delay_s: float) -> None:
         try:
-            await self._delivery.nak(delay_s)
+            await delivery.nak(delay_s)
         except BusError:
-            self._host.log.warning("%s: could not be given back; its queue will", self._delivery.subject)
+            self._host.log.warning("%s: could not be given back; its queue will", delivery.subject)
 
 
 def fault(error: BaseException) -> str:
-    """Describe a fault for a log: its type and where it was raised, never its text, which may hold a secret."""
+    """Describe a fault for a log: its type and place, never its text, which may hold a secret."""
     place = "unknown place"
     trace = error.__traceback__
     while trace is not None:

@@ -1,7 +1,7 @@
 """The one block that carries knowledge into a request (A34): `temporality.memory`.
 
 Where and how it is worded decides whether it helps. It stands after the tool replies, as content, since a
-pointer to knowledge is not followed; and it speaks as attributed background ("notes from earlier work"), since
+pointer to knowledge is not followed; and it speaks as attributed background ("notes from earlier work"), as
 models are trained to reject text inside data that gives orders (A35). Priming and activation use the same
 block, made by the same function, which also counts its tokens and says what did not fit (A41).
 """

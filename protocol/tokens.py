@@ -2,7 +2,7 @@
 
 A tokenizer is large, belongs to one model family and must be right for a model we don't know. A budget needs
 less: a figure that is rarely too low. Texts differ mostly by script, so characters are counted by class (runs
-of Latin letters are cheap, CJK characters cost more than one token each), and a safety factor covers the rest.
+of Latin letters are cheap, CJK characters cost over one token each), and a safety factor covers the rest.
 """
 
 import math

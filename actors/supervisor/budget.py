@@ -2,8 +2,8 @@
 
 Activations are served in order; each may take its own share of tokens, all together what is left of the
 run's. Tokens are counted on the block as rendered (A40), so the figure in the facts is the figure the model
-pays. A hint that doesn't fit is neither injected nor issued; it is suppressed with its reason, so that the same
-misfit isn't fetched again at every barrier (A33, A41).
+pays. A hint that doesn't fit is neither injected nor issued; it is suppressed with its reason, so that it is
+not fetched again at every barrier (A33, A41).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one activation got: its deliveries in the order of the offers, how many are in, and their tokens."""
+    """What one activation got: a delivery an offer, in order; how many are in, and their tokens."""
 
     deliveries: tuple[HintDelivered, ...]
     injected: int
@@ -55,8 +55,8 @@ def select(
 ) -> Selection:
     """Choose hints for `offers` (activation id and hints, best first) within `budget`.
 
-    If counting fails, nothing is injected (A40). An id that was issued, or chosen for an earlier activation of
-    this barrier, is a duplicate (A29).
+    If counting fails, nothing is injected (A40). An id that was issued, or chosen for an earlier activation
+    of this barrier, is a duplicate (A29).
     """
     seen, unfit = set(issued), set(suppressed)
     block = EMPTY_BLOCK
@@ -100,7 +100,7 @@ def _render(
             hint_tokens_max=hint_tokens,
             count=count,
         )
-    except Exception:
+    except Exception:  # noqa: BLE001
         # A counter is a foreign model's tokenizer: an unknown size is treated as too large (A40).
         return block
 

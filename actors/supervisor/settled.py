@@ -1,0 +1,45 @@
+"""A settled turn as evaluators may see it: bounded and redacted on the way out (A17)."""
+
+from collections.abc import Mapping
+
+from temporality.actors.redaction import clean
+from temporality.actors.supervisor.state import PendingCall, RunState
+from temporality.protocol.tool import ToolFailed, blob_of, content_of, outcome_name
+from temporality.protocol.turn import INPUT_CHARACTERS_MAX, RESULT_CHARACTERS_MAX, SettledCall, TurnSettled
+
+
+def settled_turn(state: RunState, texts: Mapping[str, str]) -> TurnSettled:
+    """Return what evaluators may see of the settled turn: bounded and redacted (A17).
+
+    `texts` holds the contents of the blobs that outcomes refer to.
+    """
+    arguments = {call.call: call.arguments for call in state.open.calls}
+    return TurnSettled(
+        project=state.who.project,
+        run=state.who.run,
+        turn=state.turn,
+        calls=tuple(_settled_call(state, call, arguments[call.call], texts) for call in state.calls),
+        recent=state.recent,
+        rejected_calls=state.spec.activation.rejected_calls,
+    )
+
+
+def _settled_call(
+    state: RunState, call: PendingCall, arguments: str, texts: Mapping[str, str]
+) -> SettledCall:
+    outcome = state.open.replies[call.call]
+    blob = blob_of(outcome)
+    content = texts.get(blob.digest, "") if blob else content_of(outcome)
+    failure = outcome if isinstance(outcome, ToolFailed) else None
+    return SettledCall(
+        call=call.call,
+        tool=call.tool,
+        mcp_server=call.mcp_server,
+        outcome=outcome_name(outcome),
+        argument_digest=call.argument_digest,
+        input=clean(arguments, characters_max=INPUT_CHARACTERS_MAX).text,
+        result=clean(content, characters_max=RESULT_CHARACTERS_MAX).text,
+        error_class=failure.error_class if failure else None,
+        effect=failure.effect if failure else None,
+        first_contact=call.first_contact,
+    )

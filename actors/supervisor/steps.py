@@ -1,0 +1,250 @@
+"""One step of a run: what a batch of messages means, barrier included, before anything is stored.
+
+The pure parts decide; this file asks the questions between them (tools, evaluators, retriever) and hands the
+answers on. A step that is never committed leaves nothing behind.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import anyio
+from opentelemetry.trace import SpanKind
+
+from temporality.actors import conventions
+from temporality.actors.bus.port import AnswerTimeout, NoResponders
+from temporality.actors.host import Host, Received
+from temporality.actors.supervisor.barrier import LookUp, batch, close
+from temporality.actors.supervisor.decider import UnknownRun, call_model, decide
+from temporality.actors.supervisor.evaluators import Evaluators
+from temporality.actors.supervisor.planning import Proposal, plan, priming, proposals
+from temporality.actors.supervisor.retrieval import Retrieval
+from temporality.actors.supervisor.runs import LoadedRun
+from temporality.actors.supervisor.settled import settled_turn
+from temporality.actors.supervisor.state import BARRIER_OPEN, RunState, Status, evolve
+from temporality.actors.supervisor.tools import EMPTY_TABLE, ToolTable
+from temporality.protocol import subjects
+from temporality.protocol.activation import BlockInjected, EvaluatorMissed
+from temporality.protocol.codec import decode, encode
+from temporality.protocol.message import Outgoing
+from temporality.protocol.run import InboxMessage, RunFact, RunFailed, ToolsFrozen, TurnClosed
+from temporality.protocol.tool import ListTools, ToolsAnswer, ToolsListed, ToolsUnavailable, blob_of
+from temporality.protocol.trigger import CandidateProposed
+
+TOOLS_TIMEOUT_S = 60.0
+"""How long an executor may take to start an agent's MCP servers and list their tools."""
+
+EXECUTOR_WAIT_S = 20.0
+EXECUTOR_RETRY_DELAY_S = 0.25
+"""A run that starts while no executor is alive waits this long for one before it fails with a clear word."""
+
+TABLES_CACHED_MAX = 64
+
+
+@dataclass(slots=True)
+class Step:
+    """What a batch of messages means: the state after it, its facts, and what they owe."""
+
+    state: RunState
+    facts: list[RunFact] = field(default_factory=list)
+    outgoing: list[Outgoing] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def add(self, facts: Iterable[RunFact], outgoing: Iterable[Outgoing] = ()) -> None:
+        """Make facts part of the step."""
+        for fact in facts:
+            self.state = evolve(self.state, fact)
+            self.facts.append(fact)
+        self.outgoing.extend(outgoing)
+
+
+class Steps:
+    """Take steps of runs, one at a time each, with what the process shares between them."""
+
+    def __init__(self, host: Host, evaluators: Evaluators) -> None:
+        self._host = host
+        self._evaluators = evaluators
+        self._retrieval = Retrieval(host.bus, host.clock)
+        self._tables: dict[str, ToolTable] = {}
+
+    async def take(self, loaded: LoadedRun, messages: Sequence[Received[InboxMessage]]) -> Step:
+        """Decide what the messages mean and, if they open the barrier, close it.
+
+        Raises `BusError` when the outside can't be asked for what a decision needs; nothing is changed then.
+        """
+        step = Step(loaded.state)
+        tools = await self._table(loaded.state.tools)
+        for received in messages:
+            message = received.message
+            kind = None
+            if isinstance(message, CandidateProposed):
+                kind = self._evaluators.kind_of(message.instance)
+            try:
+                decision = decide(
+                    step.state,
+                    message,
+                    cause=received.id,
+                    now=self._host.clock.now(),
+                    tools=tools,
+                    traceparent=received.traceparent,
+                    trigger_kind=kind,
+                )
+            except UnknownRun:
+                step.unknown.append(received.id)
+                continue
+            step.add(decision.facts, decision.outgoing)
+        if step.state.status in BARRIER_OPEN:
+            await self._barrier(step)
+        return step
+
+    async def _barrier(self, step: Step) -> None:
+        """Close the open barrier: ask, look up, choose, and decide the next model call."""
+        started = self._host.clock.monotonic()
+        turn = step.state.status is Status.SETTLED
+        answered: tuple[str, ...] = ()
+        if turn:
+            proposed, answered = await self._gather(step)
+        else:
+            await self._freeze_tools(step)
+            if step.state.status is not Status.OPENING:
+                return
+            proposed = priming(step.state)
+        await self._look_up(step, proposed)
+        if turn:
+            elapsed_ms = round((self._host.clock.monotonic() - started) * 1000)
+            step.add([TurnClosed(turn=step.state.turn, evaluators=answered, barrier_ms=elapsed_ms)])
+        limit = step.state.spec.limits.turns_max
+        if step.state.turn >= limit:
+            what = f"the run has taken {limit} turns without an answer"
+            step.add(
+                [RunFailed(where="limits.turns_max", what=what, do="raise the limit, or split the task")]
+            )
+            return
+        called, request = call_model(step.state)
+        step.add([called], [request])
+
+    async def _gather(self, step: Step) -> tuple[list[Proposal], tuple[str, ...]]:
+        state = step.state
+        settled = settled_turn(state, await self._texts(state))
+        gathered = await self._evaluators.ask(
+            settled,
+            deadline_ms=state.spec.activation.deadlines.evaluators_ms,
+            traceparent=self._host.tracing.traceparent(),
+        )
+        step.add(_distinct(gathered.missed))
+        proposed, facts = proposals(state, gathered.answers)
+        step.add(facts)
+        return proposed, tuple(kind for kind, _ in gathered.answers)
+
+    async def _look_up(self, step: Step, proposed: Sequence[Proposal]) -> None:
+        if not proposed:
+            return
+        planned = plan(step.state, proposed, breaker_open=self._retrieval.breaker_open)
+        step.add(planned.facts)
+        if not planned.activations:
+            return
+        tracing, spec = self._host.tracing, step.state.spec
+        question = batch(step.state, planned)
+        project = question.context.project or step.state.who.project
+        with tracing.span(
+            conventions.RETRIEVAL,
+            kind=SpanKind.CLIENT,
+            attributes={
+                conventions.GEN_AI_OPERATION_NAME: conventions.RETRIEVAL,
+                conventions.GEN_AI_DATA_SOURCE_ID: project,
+                conventions.ACTIVATIONS: len(planned.activations),
+            },
+        ) as span:
+            looked_up: LookUp = await self._retrieval.look_up(
+                question,
+                planned,
+                project=project,
+                deadline_ms=spec.activation.deadlines.retrieval_ms,
+                traceparent=tracing.traceparent(),
+            )
+            span.set_attribute(conventions.RETRIEVAL_RESULT, looked_up.result)
+        facts = close(step.state, planned, looked_up)
+        step.add(facts)
+        for block in (fact for fact in facts if isinstance(fact, BlockInjected)):
+            with tracing.span(
+                conventions.INJECT,
+                attributes={
+                    conventions.HINTS_INJECTED: len(block.knowledge_ids),
+                    conventions.HINT_TOKENS: block.tokens,
+                    conventions.ACTIVATION_ID: ",".join(block.activation_ids),
+                },
+            ):
+                pass
+
+    async def _freeze_tools(self, step: Step) -> None:
+        """Fix the run's tools, or end it with what is wrong with them."""
+        spec = step.state.spec.tools
+        if not spec.mcp and not spec.python:
+            step.add([ToolsFrozen(digest=None)])
+            return
+        answer = await self._ask_tools(ListTools(mcp=spec.mcp, python=spec.python))
+        if isinstance(answer, ToolsListed):
+            table = ToolTable(answer.tools)
+            digest, content = table.blob()
+            await self._host.bus.put_blob(digest, content)
+            self._keep(digest, table)
+            step.add([ToolsFrozen(digest=digest, count=len(answer.tools))])
+        else:
+            step.add([RunFailed(where=answer.where, what=answer.what, do=answer.do)])
+
+    async def _ask_tools(self, question: ListTools) -> ToolsAnswer:
+        subject = subjects.ask("executor", "tools")
+        with anyio.move_on_after(EXECUTOR_WAIT_S + TOOLS_TIMEOUT_S):
+            waited_until = self._host.clock.monotonic() + EXECUTOR_WAIT_S
+            while True:
+                try:
+                    answer = await self._host.bus.request(
+                        subject, encode(question), timeout_s=TOOLS_TIMEOUT_S
+                    )
+                except NoResponders:
+                    if self._host.clock.monotonic() >= waited_until:
+                        break
+                    await anyio.sleep(EXECUTOR_RETRY_DELAY_S)
+                    continue
+                except AnswerTimeout:
+                    return ToolsUnavailable(
+                        where="tools",
+                        what=f"the tools could not be listed within {TOOLS_TIMEOUT_S:.0f} s",
+                        do="start the MCP servers by hand to see what they wait for",
+                    )
+                tools: ToolsAnswer = decode(answer.payload, ToolsAnswer)
+                return tools
+        return ToolsUnavailable(
+            where="tools",
+            what="no tool executor is running",
+            do="start one: temporality actor executor (temporality up starts all actors)",
+        )
+
+    async def _table(self, digest: str | None) -> ToolTable:
+        if digest is None:
+            return EMPTY_TABLE
+        table = self._tables.get(digest)
+        if table is None:
+            content = await self._host.bus.get_blob(digest)
+            table = ToolTable.from_blob(content) if content is not None else EMPTY_TABLE
+            self._keep(digest, table)
+        return table
+
+    def _keep(self, digest: str, table: ToolTable) -> None:
+        if len(self._tables) >= TABLES_CACHED_MAX:
+            self._tables.pop(next(iter(self._tables)))
+        self._tables[digest] = table
+
+    async def _texts(self, state: RunState) -> dict[str, str]:
+        """Fetch the long contents that the turn's outcomes refer to."""
+        texts: dict[str, str] = {}
+        for outcome in state.open.replies.values():
+            blob = blob_of(outcome)
+            if blob is not None and blob.digest not in texts:
+                content = await self._host.bus.get_blob(blob.digest)
+                texts[blob.digest] = (content or b"").decode("utf-8", "replace")
+        return texts
+
+
+def _distinct(missed: Iterable[EvaluatorMissed]) -> list[EvaluatorMissed]:
+    """Keep one miss a kind and reason: a flood of late answers is one fact."""
+    return list({(miss.kind, miss.reason): miss for miss in missed}.values())

@@ -1,0 +1,147 @@
+"""The configuration of a deployment: defaults, a file, the environment, in that order; read here only.
+
+One frozen value is passed down from here; no other module reads the environment or a settings file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+from msgspec import Meta, field
+
+from temporality.protocol.errors import UserError
+from temporality.protocol.message import Record
+from temporality.protocol.strict import convert_strict
+
+CONFIG_FILE = "temporality.yaml"
+PREFIX = "TEMPORALITY_"
+CRASH_VARIABLE = "TEMPORALITY_CRASH_AT"
+"""Arms one crash point (`supervisor.committed:3`); for tests that kill a process between two steps."""
+
+
+class EmbeddedNats(Record, frozen=True, kw_only=True):
+    """The nats-server that `temporality up` starts; `sync` always survives a power cut."""
+
+    sync: Literal["always", "default"] = "always"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 0
+
+
+class NatsSettings(Record, frozen=True, kw_only=True):
+    """Where NATS is: a `url` (with credentials file), or the embedded server."""
+
+    url: str | None = None
+    credentials: str | None = None
+    embedded: EmbeddedNats = field(default_factory=EmbeddedNats)
+    replicas: Annotated[int, Meta(ge=1, le=5)] = 1
+
+
+class ExecutorSettings(Record, frozen=True, kw_only=True):
+    """What the executor may start: None means anything under `up`, and nothing in a cluster."""
+
+    allow_commands: tuple[str, ...] | None = None
+
+
+class OtelSettings(Record, frozen=True, kw_only=True):
+    """Where spans go over OTLP/HTTP; None sends none."""
+
+    endpoint: str | None = None
+
+
+class Config(Record, frozen=True, kw_only=True):
+    """A whole deployment."""
+
+    data_dir: str = ".temporality"
+    nats: NatsSettings = field(default_factory=NatsSettings)
+    partitions: Annotated[int, Meta(ge=1, le=1_024)] = 16
+    lease_ttl_s: Annotated[float, Meta(ge=0.5, le=60)] = 5.0
+    executor: ExecutorSettings = field(default_factory=ExecutorSettings)
+    otel: OtelSettings = field(default_factory=OtelSettings)
+
+    @property
+    def data_path(self) -> Path:
+        """Return the folder of everything this deployment keeps on this machine."""
+        return Path(self.data_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The process's environment, split into what configures us and what tools and models may refer to."""
+
+    variables: Mapping[str, str]
+
+    @property
+    def crash_at(self) -> str:
+        """Return the armed crash point, "" for none."""
+        return self.variables.get(CRASH_VARIABLE, "")
+
+
+_OVERRIDES: dict[str, tuple[str, ...]] = {
+    "DATA_DIR": ("data_dir",),
+    "NATS_URL": ("nats", "url"),
+    "NATS_CREDENTIALS": ("nats", "credentials"),
+    "NATS_SYNC": ("nats", "embedded", "sync"),
+    "NATS_PORT": ("nats", "embedded", "port"),
+    "NATS_REPLICAS": ("nats", "replicas"),
+    "PARTITIONS": ("partitions",),
+    "LEASE_TTL_S": ("lease_ttl_s",),
+    "ALLOW_COMMANDS": ("executor", "allow_commands"),
+    "OTEL_ENDPOINT": ("otel", "endpoint"),
+}
+"""Which variable (after `TEMPORALITY_`) overrides which key; lists are separated by commas."""
+
+
+def load_config(environment: Environment, path: Path | None = None) -> Config:
+    """Return the configuration; raise `UserError` with file or variable, path and suggestion.
+
+    `path` must exist if given; otherwise `temporality.yaml` of the current folder is read if it is there.
+    """
+    found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
+    data = read_yaml(found) if found else {}
+    convert_strict(data, Config, where=str(found))
+    merged: dict[str, Any] = dict(data or {})
+    for name, keys in _OVERRIDES.items():
+        text = environment.variables.get(PREFIX + name)
+        if text is None:
+            continue
+        _set(merged, keys, _value(text, keys))
+        convert_strict(merged, Config, where=f"environment variable {PREFIX}{name}")
+    config: Config = convert_strict(merged, Config, where=str(found or "configuration"))
+    return config
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a YAML file holds; raise `UserError` with file and line."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(str(path), error.strerror or type(error).__name__, "check the path") from error
+    except UnicodeDecodeError as error:
+        raise UserError(str(path), "is not UTF-8 text", "save it as UTF-8") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}", f"is not valid YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise UserError(str(path), "is not valid YAML") from error
+
+
+def _value(text: str, keys: tuple[str, ...]) -> Any:
+    if keys[-1] == "allow_commands":
+        return [part for part in text.split(",") if part]
+    if keys[-1] in ("partitions", "lease_ttl_s", "port", "replicas"):
+        try:
+            return msgspec.json.decode(text.encode())
+        except msgspec.DecodeError:
+            return text
+    return text
+
+
+def _set(data: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
+    *parents, last = keys
+    for key in parents:
+        child = data.get(key)
+        data[key] = dict(child) if isinstance(child, dict) else {}
+        data = data[key]
+    data[last] = value

@@ -1,0 +1,159 @@
+"""Steps that need the words around a value: quotes, names that a word announces, values after a key.
+
+A name made of letters only looks like any other word, so nothing but its surroundings can tell that it
+varies. Where these are not clear the word stays: a key that is too fine costs a look-up, one too coarse
+hides an error.
+"""
+
+import re
+
+from temporality.protocol.fingerprint.step import Step
+
+QUOTED_LENGTH_MAX = 200
+"""Longest text between two quotes that counts as a value; beyond it, two quotes are rather not a pair."""
+KEY_REACH = 48
+"""Characters before a quoted value in which its key is looked for."""
+
+_QUOTED = re.compile(
+    rf"[\"'](?<!\w.)(?:(?<=\")([^\"\n]{{0,{QUOTED_LENGTH_MAX}}})\"|(?<=')([^'\n]{{0,{QUOTED_LENGTH_MAX}}})')(?!\w)"
+)
+_REPORT = re.compile(
+    r"(?i)\b(?:errors?|exceptions?|fail\w*|denied|refused|reset|not|no|cannot|can't|couldn't|unable|invalid|illegal"
+    r"|timed|timeout|expired|unknown|missing|forbidden|unauthorized|unavailable|closed|broken|exceeded|conflict"
+    r"|ошибк\w*|отказано|не|нет|недоступ\w*|неверн\w*|истек\w*)\b"
+)
+_HTTP_REQUEST = re.compile(r"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE) \S")
+_CODE = re.compile(r"E[A-Z]{3,}|ERR_\w+|[A-Z]{1,8}-?\d{3,6}|[45]\d\d")
+_KEY_BEFORE = re.compile(
+    r"(?i)(?<![^\W_])(?:error(?:_?(?:message|description|code|type))?|message|msg|detail|reason|title|type|code|status"
+    r"|state|cause|exception|errno)['\"]? ?[:=] ?\Z"
+)
+
+
+def _quoted(match: re.Match[str]) -> str:
+    """Mask a quoted value; keep a key of JSON, a code, a request line, and words that report something."""
+    value = match[1] if match[1] is not None else match[2]
+    text, start, end = match.string, match.start(), match.end()
+    before = text[max(0, start - KEY_REACH) : start]
+    after = text[end : end + 2].lstrip(" ")[:1]
+    is_key = after == ":" and before.rstrip()[-1:] in ("{", ",")
+    is_code = _HTTP_REQUEST.match(value) or _CODE.fullmatch(value)
+    is_report = " " in value and _REPORT.search(value)
+    ends_clause = after in ("", "}", ",", "]", ")", "\n")
+    is_reason = value and ends_clause and _KEY_BEFORE.search(before)
+    return match.group() if is_key or is_code or is_report or is_reason else "<str>"
+
+
+_SYSTEM_ERROR = (
+    r"(?:command not found|not found|No such|Permission denied|Is a directory|Not a directory|Directory not"
+    r" empty"
+    r"|File exists|File name too long|Operation not|Read-only|Device or|Text file busy|Too many|Connection"
+    r"|Invalid argument|cannot (?:open|execute|stat|access)|команда не найдена|Нет такого|Отказано)"
+)
+_SUBJECT = re.compile(
+    rf": ([^\s:<>'\"][^\s:'\"]*+)(?=: {_SYSTEM_ERROR}(?!: ))"
+    r"|(?m:^)[^\s:<>'\"]++(?=: (?:command not found|команда не найдена)(?!: ))"
+)
+
+_NOUN = (
+    r"(?:column|table|relation|schema|view|database|index|role|option|argument|flag|switch|command|subcommand|action"
+    r"|key|field|property|attribute|parameter|variable|name|identifier|symbol|function|method|macro|module|package"
+    r"|distribution|requirement|library|file|directory|folder|host|hostname|service|unit|target|task|job|container"
+    r"|image|volume|network|branch|tag|revision|ref|repository|remote|device|interface|class|struct|trait|resource"
+    r"|plugin|extension|encoding|locale|keyword|operator|token|topic|queue|bucket|node)s?"
+)
+_NOT_A_NAME = (
+    r"(?!<|\w+ing\b|(?i:in|of|for|is|was|were|are|with|without|from|or|and|but|to|at|on|as|by|has|have|had|does|did|the"
+    r"|an?|that|this|who|which|when|while|because|not|no|found|exists?|errors?|available|specified|given|unknown|names?"
+    r"|ids?|authentication|requests?|accounts?|inputs?|data|process(?:es)?|sessions?|groups?|modes?|levels?|keys?|types?"
+    r"|values?|interface|agent|space|settings?|permissions?|access)\b)"
+)
+_NAMED = re.compile(
+    r"([CFILNRSUcfilnrsu](?<!\w.)(?:(?:o|uch|n(?:known|defined|recogni[sz]ed|declared)|onexistent|ind|ocate|esolve"
+    rf"|mport|oad|atisfies) (?:such |the |any |matching )?{_NOUN}(?: found)?(?: named| called| for)?:? "
+    r"|ommand not found: ))"
+    rf"{_NOT_A_NAME}[^\s<>'\"(),;:]+(?=[ .]?(?:\Z|[\n,;):(]| (?:in|for|on|at|or|is|was|does|from|of) ))"
+)
+_ACCOUNT = re.compile(
+    r"((?:[Uu]ser|[Aa]ccount|[Ll]ogin|[Hh]ost)(?:name)?:? )" + _NOT_A_NAME + r"[^\s<>'\"(),;:\[\]]+"
+)
+_ANNOUNCES = re.compile(r"(?i)(?<!\w)(?:for|by|of|as|to|from|on|invalid|unknown|illegal|such|resolve) \Z")
+_FOR_FROM = re.compile(r" for ([\w.@\\-]+)(?= from <)")
+_KEYED = re.compile(r"(= ?)([^\s<>'\"(),;\[\]{}=]+)(?!\()")
+_CHOICE_OR_DOTTED = re.compile(
+    r"(?i:true|false|null|none|nil|yes|no|on|off|undefined)|[A-Za-z_][\w$-]*+(?:\.[\w$-]+){1,12}"
+)
+_NAMING_KEY = re.compile(
+    r"(?i)(?<![^\W_])(?:host(?:name)?|node|server|client|peer|tag|name|title|label|id|path|file|dir) ?\Z"
+)
+
+
+def _account(match: re.Match[str]) -> str:
+    """Mask the name when the words before say that a person, account or machine is meant."""
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    return match[1] + "<name>" if _ANNOUNCES.search(before) else match.group()
+
+
+def _keyed(match: re.Match[str]) -> str:
+    """Mask a yes or no, a dotted name, and any word after a key that says it is a name."""
+    before = match.string[max(0, match.start() - 12) : match.start()]
+    varies = _CHOICE_OR_DOTTED.fullmatch(match[2]) or _NAMING_KEY.search(before)
+    return match[1] + "<val>" if varies else match.group()
+
+
+QUOTES = Step(
+    name="quoted values",
+    pattern=_QUOTED,
+    replacement=_quoted,
+    why="What is quoted varies; but keys of JSON, error codes, HTTP request lines and quoted reports stay.",
+    before="unknown option 'foo'; \"permission denied\"",
+    after='unknown option <str>; "permission denied"',
+    needs=("'", '"'),
+)
+STEPS = (
+    Step(
+        name="subjects",
+        pattern=_SUBJECT,
+        replacement=lambda match: ": <name>" if match[1] else "<name>",
+        why="`program: subject: system error` is the shape of Unix messages; the subject varies.",
+        before="cat: notes: No such file or directory",
+        after="cat: <name>: No such file or directory",
+        needs=(": ",),
+    ),
+    Step(
+        name="named things",
+        pattern=_NAMED,
+        replacement=r"\1<name>",
+        why="A name announced by its noun in a report of absence; the noun stays.",
+        before="no such column: price",
+        after="no such column: <name>",
+    ),
+    Step(
+        name="accounts",
+        pattern=_ACCOUNT,
+        replacement=_account,
+        why="A user or host named after a preposition, or after `invalid` or `unknown`.",
+        before="session closed for user cyrus",
+        after="session closed for user <name>",
+        needs=("ser", "ccount", "ogin", "ost"),
+    ),
+    Step(
+        name="accounts before an origin",
+        pattern=_FOR_FROM,
+        replacement=" for <name>",
+        why="The same without the noun, when an address follows.",
+        before="Failed password for root from 10.0.0.7",
+        after="Failed password for <name> from <ip>",
+        needs=(" from <",),
+    ),
+    Step(
+        name="keyed values",
+        pattern=_KEYED,
+        replacement=_keyed,
+        why="After `=`: yes, no, nothing, dotted names, and any word if the key says that it is a name; "
+        "other words stay, they are a mode or a state.",
+        before="ready=true owner=com.acme.app host=gandalf mode=fast",
+        after="ready=<val> owner=<val> host=<val> mode=fast",
+        needs=("=",),
+    ),
+)

@@ -31,7 +31,8 @@ def _with_text(skill: Any, agent_path: Path) -> Any:
         text = source.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{agent_path}: $.skills", f"{source} can't be read: {type(error).__name__}", "check the skill's
-            path"
+            f"{agent_path}: $.skills",
+            f"{source} can't be read: {type(error).__name__}",
+            "check the skill's path",
         ) from error
     return {**{key: value for key, value in skill.items() if key != "path"}, "text": text}

@@ -1,0 +1,67 @@
+"""From what a tool gave to the outcome that is stored: capped for the model, long text kept as blobs.
+
+Blobs are stored before the outcome that names them, so no outcome ever points at nothing. When this runs the
+tool has acted, so a bus that is down is waited for.
+"""
+
+from typing import Any
+
+from temporality.actors.bus.port import Bus
+from temporality.actors.executor.content import DATA_BYTES_MAX, Raised, Result, cap, clean
+from temporality.actors.executor.operations import until_done
+from temporality.protocol.codec import encode
+from temporality.protocol.identity import digest
+from temporality.protocol.tool import (
+    CONTENT_INLINE_BYTES_MAX,
+    BlobRef,
+    ToolFailed,
+    ToolSucceeded,
+)
+
+ERROR_CLASS_CHARACTERS_MAX = 128
+"""An exception's name is chosen by whoever wrote the tool."""
+
+
+async def outcome_of(bus: Bus, result: Result, *, reply_bytes_max: int) -> ToolSucceeded | ToolFailed:
+    """Return the outcome for a result, after storing what is too long for it.
+
+    Waits for the bus as long as it is down; raises only `BusClosed` and `PermissionDenied`.
+    """
+    content, blob = await _kept(bus, result.text, reply_bytes_max)
+    if isinstance(result, Raised):
+        return ToolFailed(
+            error_class=clean(result.error_class)[:ERROR_CLASS_CHARACTERS_MAX],
+            content=content,
+            content_blob=blob,
+            effect=result.effect,
+        )
+    return ToolSucceeded(
+        content=content,
+        content_blob=blob,
+        data=_bounded(result.data),
+        visual=_bounded(result.visual),
+    )
+
+
+async def _kept(bus: Bus, text: str, reply_bytes_max: int) -> tuple[str, BlobRef | None]:
+    capped = cap(clean(text), reply_bytes_max)
+    if capped.overflow is not None:
+        await _put(bus, capped.overflow)
+    encoded = capped.text.encode()
+    if len(encoded) <= CONTENT_INLINE_BYTES_MAX:
+        return capped.text, None
+    return "", BlobRef(digest=await _put(bus, encoded), bytes=len(encoded))
+
+
+async def _put(bus: Bus, content: bytes) -> str:
+    name = digest(content)
+    await until_done(lambda: bus.put_blob(name, content))
+    return name
+
+
+def _bounded(value: Any) -> Any:
+    """Return JSON data that fits into an outcome; None if it is too long or can't be encoded."""
+    try:
+        return value if len(encode(value)) <= DATA_BYTES_MAX else None
+    except (TypeError, ValueError, RecursionError):
+        return None

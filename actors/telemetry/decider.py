@@ -76,7 +76,7 @@ def _public(commit: facts.Commit, index: int, fact: facts.RunFact, *, project: s
         number=commit.number,
         index=index,
         at=commit.at,
-        data={name: value for name, value in fields.items() if value not in (None, "", (), {})},
+        data={name: value for name, value in fields.items() if value not in (None, "", [], {})},
         cause=cause or next(iter(commit.causes), None),
     )
 
@@ -177,7 +177,7 @@ def _of_call(fact: CallFact) -> tuple[str | None, Fields]:
         case facts.TurnClosed():
             return None, {
                 "turn": fact.turn,
-                "evaluators": tuple(_name(kind) for kind in fact.evaluators),
+                "evaluators": [_name(kind) for kind in fact.evaluators],
                 "barrier_ms": fact.barrier_ms,
             }
         case _:
@@ -247,8 +247,8 @@ def _of_barrier(fact: barrier.BarrierFact) -> tuple[str | None, Fields]:
             }
         case barrier.BlockInjected():
             return next(iter(fact.activation_ids), None), {
-                "activation_ids": fact.activation_ids,
-                "knowledge_ids": tuple(_name(item) for item in fact.knowledge_ids),
+                "activation_ids": list(fact.activation_ids),
+                "knowledge_ids": [_name(item) for item in fact.knowledge_ids],
                 "tokens": fact.tokens,
                 "characters": len(fact.text),
             }

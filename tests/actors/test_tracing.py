@@ -6,6 +6,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
+
 from temporality.actors import conventions
 from temporality.actors.tracing import Tracing
 from temporality.actors.tracing_export import configure_tracing
@@ -169,5 +170,5 @@ def test_no_endpoint_configures_nothing() -> None:
 
 
 def test_endpoint_that_is_no_url_is_the_users_mistake() -> None:
-    with pytest.raises(UserError, match="otel.endpoint"):
+    with pytest.raises(UserError, match=r"otel\.endpoint"):
         configure_tracing("localhost:4318", "executor")

@@ -141,8 +141,13 @@ class Bucket(Protocol):
 
 
 class Subscription(Protocol):
-    """A stream of core messages; iterating waits for the next one."""
+    """A stream of core messages; iterating waits for the next one.
 
+    A reader that falls tens of thousands of messages behind loses the newest; `dropped` counts them.
+    """
+
+    @property
+    def dropped(self) -> int: ...
     def __aiter__(self) -> AsyncIterator[Message]: ...
 
 
@@ -190,7 +195,7 @@ class Bus(Protocol):
         ...
 
     async def purge(self, stream: str, subject: str, *, below: int | None = None, keep: int = 0) -> None:
-        """Remove messages of `subject`: those with a sequence lower than `below`, or all but the last `keep`."""
+        """Remove messages of `subject`: those with a sequence under `below`, or all but the last `keep`."""
         ...
 
     async def last(self, stream: str, subject: str) -> Stored | None:
@@ -204,7 +209,9 @@ class Bus(Protocol):
         """
         ...
 
-    def follow(self, stream: str, subject: str, *, after: int = 0) -> AbstractAsyncContextManager[AsyncIterator[Stored]]:
+    def follow(
+        self, stream: str, subject: str, *, after: int = 0
+    ) -> AbstractAsyncContextManager[AsyncIterator[Stored]]:
         """Iterate for ever over messages of `subject` above `after`, in order, without gaps or repeats."""
         ...
 
@@ -220,8 +227,8 @@ class Bus(Protocol):
         """Take messages of a queue, shared with every process that uses the same `durable` name.
 
         At least once: a delivery not settled within `ack_wait_s` comes again, here or elsewhere. Up to
-        `in_flight_max` unsettled deliveries are handed out at once. Leaving the context stops asking for more;
-        deliveries never handed out are given back with `nak`.
+        `in_flight_max` unsettled deliveries are held here at once; one past `ack_wait_s` no longer counts.
+        Leaving the context stops asking for more; deliveries never handed out are given back with `nak`.
         """
         ...
 
@@ -231,7 +238,12 @@ class Bus(Protocol):
 
     # --- core -----------------------------------------------------------------------------------------
     async def send(
-        self, subject: str, payload: bytes, *, reply: str | None = None, headers: Mapping[str, str] = NO_HEADERS
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        reply: str | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
         """Send a core message to whoever listens now: at most once, not confirmed."""
         ...
@@ -242,7 +254,9 @@ class Bus(Protocol):
         """Ask and return the first answer. Raises `NoResponders` at once, `AnswerTimeout` at the deadline."""
         ...
 
-    def subscribe(self, subject: str, *, queue: str | None = None) -> AbstractAsyncContextManager[Subscription]:
+    def subscribe(
+        self, subject: str, *, queue: str | None = None
+    ) -> AbstractAsyncContextManager[Subscription]:
         """Receive core messages; with `queue`, each goes to one member of that group.
 
         When the context is entered the server knows the subscription: a message sent afterwards arrives.
@@ -254,7 +268,7 @@ class Bus(Protocol):
         ...
 
     # --- kept beside the streams ----------------------------------------------------------------------
-    async def bucket(self, name: str, *, ttl_s: float) -> Bucket:
+    async def bucket(self, name: str, *, ttl_s: float, replicas: int = 1) -> Bucket:
         """Open a key-value bucket, creating it with this time-to-live for all its keys."""
         ...
 

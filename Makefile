@@ -45,7 +45,7 @@ define make_venv
 @$(PYTHON) -c '' 2>/dev/null && exit 0; \
 for python in python3 python3.13 python3.12 python3.11; do \
   $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
-  $$python -c 'import ensurepip, venv' 2>/dev/null || { without_venv=$$python; continue; }; \
+  $$python -c 'import ensurepip, venv' 2>/dev/null || { without_venv=$${without_venv:-$$python}; continue; }; \
   $$python -m venv --clear $(VENV) >&2 && exit 0; \
   echo "setup: failed — $$python -m venv $(VENV)"; exit 1; \
 done; \

@@ -79,18 +79,12 @@ def copy_with(planted: dict[str, str], folder: Path) -> None:
 
 def broken_contracts(folder: Path) -> set[str]:
     """Return the ids of the contracts that the code in `folder` breaks."""
-    command = (
-        Path(sys.executable).with_name("lint-imports"),
-        "--config",
-        ROOT / "pyproject.toml",
-        "--no-cache",
-        "--no-logo",
-    )
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    command = (lint_imports, "--no-cache", "--no-logo", ROOT / "pyproject.toml")
     environment = {**os.environ, "PYTHONPATH": str(folder), "NO_COLOR": "1", "COLUMNS": "200"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert re.search(r"^Contracts: \d+ kept, \d+ broken\.$", done.stdout, re.MULTILINE), (
-        done.stdout + done.stderr
-    )
+    said = done.stdout + done.stderr
+    assert re.search(r"^Contracts: \d+ kept, \d+ broken\.$", said, re.MULTILINE), said
     return {key for key, contract in CONTRACTS.items() if f"{contract['name']} BROKEN" in done.stdout}
 
 

@@ -49,6 +49,8 @@ def where(name):
 print(json.dumps({name: where(name) for name in json.load(sys.stdin)}))
 """
 
+PIP_INSTALL = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile")
+
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -104,15 +106,18 @@ def modules_of(files: frozenset[str]) -> list[str]:
     return sorted(name.removesuffix(".__init__") for name in dotted if not name.endswith(".__main__"))
 
 
-def not_imported_from(expected: Path, modules: list[str], *, path: Path) -> dict[str, str]:
-    """Import modules with `path` first; return those not found in `expected`, and where else or why not."""
+def not_imported_from(expected: Path, files: frozenset[str], *, path: Path) -> list[str]:
+    """Import all modules, `path` first; return those not found in `expected`, and where else or why not."""
+    modules = modules_of(files)
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     answer = run(sys.executable, "-I", "-S", "-c", IMPORT_ALL, path, *site, stdin=json.dumps(modules))
     found: dict[str, str] = json.loads(answer)
     assert sorted(found) == modules
-    return {
-        name: where for name, where in found.items() if not Path(where).resolve().is_relative_to(expected)
-    }
+    return [
+        f"{name}: {where}"
+        for name, where in found.items()
+        if not Path(where).resolve().is_relative_to(expected)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -166,23 +171,12 @@ def test_import_name_has_no_init_of_its_own(built: Built) -> None:
 def test_every_module_of_the_installed_wheel_imports_without_the_checkout(
     built: Built, tmp_path: Path
 ) -> None:
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile")
-    run(*pip, "--target", tmp_path, built.wheel)
-    assert not_imported_from(tmp_path, modules_of(built.tree), path=tmp_path) == {}
+    run(*PIP_INSTALL, "--target", tmp_path, built.wheel)
+    assert not_imported_from(tmp_path, built.tree, path=tmp_path) == []
 
 
 def test_every_module_of_an_editable_install_is_read_from_the_checkout(built: Built, tmp_path: Path) -> None:
-    pip = (
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-build-isolation",
-    )
-    run(*pip, "--target", tmp_path, "--editable", built.checkout)
+    run(*PIP_INSTALL, "--no-build-isolation", "--target", tmp_path, "--editable", built.checkout)
     (pth,) = tmp_path.glob("*.pth")
     path = Path(pth.read_text(encoding="utf-8").strip())
-    assert not_imported_from(built.checkout, modules_of(built.tree), path=path) == {}
+    assert not_imported_from(built.checkout, built.tree, path=path) == []

@@ -1,0 +1,88 @@
+"""What the model caller needs of a provider, and how a provider's failures are told apart.
+
+A provider makes *one* attempt. It returns the reply or raises `AttemptFailed`, which says what kind of
+failure it was and whether trying again can help. Waiting and trying again is the same for all of them, and
+is in `retry.py`; the caller turns what is left into `ModelFailed`, a message like any other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from temporality.protocol.agent import ModelSpec
+from temporality.protocol.errors import WorldError
+from temporality.protocol.model import ProviderCall, Usage
+
+ErrorClass = Literal[
+    "unauthorized",
+    "rate_limited",
+    "provider_error",
+    "malformed_reply",
+    "timeout",
+    "connection",
+    "refused",
+    "transcript_mismatch",
+]
+
+FAILURE_CHARACTERS_MAX = 500
+"""Longest message of a failure: a provider's error page must not fill a run's commits."""
+
+Retry = Literal["never", "once", "backoff", "later"]
+"""What helps: nothing; one more try; tries with growing pauses; a try after a longer time, by a timer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One request, rendered: `messages` as OpenAI chat messages, and the same messages as JSON.
+
+    Both lists are only ever appended to between the requests of a run, so nothing in them is encoded twice.
+    `tools` is the JSON of the tool list.
+    """
+
+    call: str
+    spec: ModelSpec
+    messages: Sequence[Mapping[str, Any]]
+    encoded: Sequence[bytes]
+    tools: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said."""
+
+    content: str = ""
+    tool_calls: tuple[ProviderCall, ...] = ()
+    finish_reason: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+class AttemptFailed(WorldError):
+    """One attempt gave no usable reply: its class, what helps, and what a person can `do`."""
+
+    def __init__(
+        self,
+        error_class: ErrorClass,
+        message: str,
+        *,
+        retry: Retry = "never",
+        retry_after_s: float | None = None,
+        do: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.error_class: ErrorClass = error_class
+        self.message = message[:FAILURE_CHARACTERS_MAX]
+        self.retry: Retry = retry
+        self.retry_after_s = retry_after_s
+        self.do = do
+
+
+class Provider(Protocol):
+    """One way to reach models."""
+
+    async def attempt(self, request: ModelRequest) -> ModelReply:
+        """Ask once. Raises `AttemptFailed`; ends within the model's `request_timeout_s`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        ...

@@ -1,0 +1,132 @@
+"""Which actors there are, and how each is put together from the configuration; the only place that knows all.
+
+The parts are imported at use: a process pays for its own actor only.
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskStatus
+
+from temporality.actors.bus.nats import connect
+from temporality.actors.bus.port import Bus
+from temporality.actors.clock import SystemClock
+from temporality.actors.crash import CrashPoints
+from temporality.actors.host import Host
+from temporality.actors.tracing import Tracing
+from temporality.deploy.config import Config, Environment
+from temporality.protocol.streams import stream_specs
+
+
+class Actor(Protocol):
+    """What every actor is to whoever runs it."""
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled; started once it can serve."""
+        ...
+
+
+@asynccontextmanager
+async def _supervisor(host: Host, config: Config, _: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.supervisor.actor import SupervisorActor, SupervisorSettings
+    from temporality.storage.snapshots import open_snapshots
+
+    settings = SupervisorSettings(partitions=config.partitions, lease_ttl_s=config.lease_ttl_s)
+    async with open_snapshots(config.data_path / "snapshots.db") as snapshots:
+        yield SupervisorActor(host, settings, snapshots)
+
+
+@asynccontextmanager
+async def _executor(host: Host, config: Config, environment: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.executor.actor import ExecutorActor
+    from temporality.actors.executor.settings import ExecutorSettings
+
+    settings = ExecutorSettings(
+        environment=environment.variables, allow_commands=config.executor.allow_commands
+    )
+    yield ExecutorActor(host, settings)
+
+
+@asynccontextmanager
+async def _triggers(host: Host, _config: Config, _: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.triggers.actor import TriggersActor
+
+    yield TriggersActor(host)
+
+
+@asynccontextmanager
+async def _retriever(host: Host, config: Config, _: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.retriever.actor import RetrieverActor
+    from temporality.storage.knowledge import open_knowledge
+
+    async with open_knowledge(config.data_path / "knowledge.db") as index:
+        yield RetrieverActor(host, index)
+
+
+@asynccontextmanager
+async def _model(host: Host, _: Config, environment: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.model.actor import ModelActor, ModelSettings
+
+    yield ModelActor(host, ModelSettings(environment=environment.variables))
+
+
+@asynccontextmanager
+async def _telemetry(host: Host, config: Config, _: Environment) -> AsyncIterator[Actor]:
+    from temporality.actors.telemetry.actor import TelemetryActor
+    from temporality.storage.timeline import open_timeline
+
+    async with open_timeline(config.data_path / "timeline.db") as timeline:
+        yield TelemetryActor(host, timeline)
+
+
+ACTORS = {
+    "supervisor": _supervisor,
+    "executor": _executor,
+    "triggers": _triggers,
+    "retriever": _retriever,
+    "model": _model,
+    "telemetry": _telemetry,
+}
+"""Every kind of actor, in the order in which `temporality up` starts them."""
+
+
+async def run_actor(
+    kind: str,
+    *,
+    url: str,
+    config: Config,
+    environment: Environment,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Connect to NATS and run one actor until cancelled.
+
+    Raises `UserError` for a server that is too old or a data folder that can't be written, `BusError` when
+    the connection is over for good.
+    """
+    async with open_bus(url, name=f"temporality-{kind}") as bus:
+        await bus.declare(stream_specs(config.partitions), replicas=config.nats.replicas)
+        host = host_of(kind, bus, config, environment)
+        async with ACTORS[kind](host, config, environment) as actor:
+            await actor.run(task_status=task_status)
+
+
+def open_bus(url: str, *, name: str) -> AbstractAsyncContextManager[Bus]:
+    """Connect to NATS as `name`; `url` may hold several servers, separated by commas."""
+    return connect(url.split(","), name=name)
+
+
+def host_of(kind: str, bus: Bus, config: Config, environment: Environment) -> Host:
+    """Return the shell of one actor of this process."""
+    return Host(
+        bus,
+        actor=kind,
+        name=f"{kind}-{os.getpid()}-{secrets.token_hex(3)}",
+        clock=SystemClock(),
+        tracing=Tracing(),
+        crash=CrashPoints(environment.crash_at),
+        ack_wait_s=config.lease_ttl_s,
+    )

@@ -1,0 +1,44 @@
+"""`temporality up`: a whole deployment on this machine, until Ctrl-C."""
+
+from typing import Annotated
+
+import anyio
+import typer
+
+from temporality.deploy.cli.actor import stop_on_signal
+from temporality.deploy.cli.settings import Settings, progress_console, run_async
+from temporality.deploy.local import deployment
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("up")(up)
+
+
+def up(
+    context: typer.Context,
+    one_process: Annotated[
+        bool, typer.Option("--one-process", help="Run the actors as tasks of one process.")
+    ] = False,
+) -> None:
+    """Start nats-server and one of each actor on loopback; Ctrl-C stops all of it."""
+    run_async(_up, Settings.of(context), one_process)
+
+
+async def _up(settings: Settings, one_process: bool) -> None:
+    console = progress_console()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stop_on_signal, tasks.cancel_scope)
+        with console.status("starting …") as status:
+            async with deployment(
+                settings.config,
+                settings.environment,
+                one_process=one_process,
+                progress=lambda words: status.update(f"{words} …"),
+            ) as running:
+                status.stop()
+                where = running.url.rpartition("@")[2]
+                console.print(f"[green]ready[/green] — nats://{where}, data in {settings.config.data_dir}")
+                console.print('run an agent: temporality run AGENT.yaml "task"   (Ctrl-C stops everything)')
+                await anyio.sleep_forever()
+    console.print("stopped")

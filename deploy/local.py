@@ -1,0 +1,124 @@
+"""A whole deployment on this machine: an embedded nats-server (or a given one) and one process an actor."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from temporality.deploy.assembly import ACTORS, open_bus, run_actor
+from temporality.deploy.config import Config, Environment
+from temporality.deploy.embedded import embedded_server, running_server_url
+from temporality.deploy.processes import ActorProcess
+from temporality.protocol.errors import UserError
+from temporality.protocol.streams import stream_specs
+
+Progress = Callable[[str], None]
+"""Told in a few words what is being started or has happened."""
+
+
+@dataclass(slots=True)
+class Deployment:
+    """A running deployment: where its NATS is, and its processes by kind (none with one process)."""
+
+    url: str
+    processes: dict[str, ActorProcess] = field(default_factory=dict)
+
+
+def server_url(config: Config) -> str:
+    """Return where NATS is: the configured URL, or the server that `temporality up` runs on the data folder.
+
+    Raises `UserError` if there is neither.
+    """
+    if config.nats.url:
+        return config.nats.url
+    url = running_server_url(config.data_path)
+    if url is None:
+        raise UserError(
+            config.data_dir, "no deployment is running on this data folder", "start one: temporality up"
+        )
+    return url
+
+
+def _silent(_: str) -> None:
+    """Report progress to nobody."""
+
+
+@asynccontextmanager
+async def deployment(
+    config: Config,
+    environment: Environment,
+    *,
+    actors: Iterable[str] = tuple(ACTORS),
+    one_process: bool = False,
+    progress: Progress = _silent,
+    actor_environment: Mapping[str, Mapping[str, str]] | None = None,
+) -> AsyncIterator[Deployment]:
+    """Run a deployment while the context is open; leaving stops all of it.
+
+    `actor_environment` adds variables for single kinds. Raises `UserError` when something can't start.
+    """
+    async with AsyncExitStack() as stack:
+        url = config.nats.url
+        if url is None:
+            progress("starting nats-server")
+            embedded = config.nats.embedded
+            server = await stack.enter_async_context(
+                embedded_server(config.data_path, sync=embedded.sync, port=embedded.port)
+            )
+            url = server.url
+        async with open_bus(url, name="temporality-up") as bus:
+            await bus.declare(stream_specs(config.partitions), replicas=config.nats.replicas)
+        running = Deployment(url)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        for kind in actors:
+            progress(f"starting {kind}")
+            if one_process:
+                await tasks.start(_run_task, kind, url, config, environment)
+                continue
+            extra = (actor_environment or {}).get(kind, {})
+            process = _process(kind, url, config, {**environment.variables, **extra})
+            running.processes[kind] = process
+        async with anyio.create_task_group() as starting:
+            for process in running.processes.values():
+                starting.start_soon(_start, tasks, process, progress)
+        yield running
+
+
+async def _start(tasks: anyio.abc.TaskGroup, process: ActorProcess, progress: Progress) -> None:
+    async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+        await process.run(
+            on_restart=lambda kind: progress(f"{kind} ended and is started again"), task_status=task_status
+        )
+
+    await tasks.start(run)
+    progress(f"{process.kind} is ready")
+
+
+async def _run_task(
+    kind: str,
+    url: str,
+    config: Config,
+    environment: Environment,
+    *,
+    task_status: anyio.abc.TaskStatus[None],
+) -> None:
+    await run_actor(kind, url=url, config=config, environment=environment, task_status=task_status)
+
+
+def _process(kind: str, url: str, config: Config, env: Mapping[str, str]) -> ActorProcess:
+    command = ["-m", "temporality.deploy.cli", "actor", kind, "--child"]
+    variables = {
+        **env,
+        "TEMPORALITY_DATA_DIR": str(config.data_path.absolute()),
+        "TEMPORALITY_NATS_URL": url,
+        "TEMPORALITY_PARTITIONS": str(config.partitions),
+        "TEMPORALITY_LEASE_TTL_S": str(config.lease_ttl_s),
+        "PYTHONUNBUFFERED": "1",
+    }
+    if config.executor.allow_commands is not None:
+        variables["TEMPORALITY_ALLOW_COMMANDS"] = ",".join(config.executor.allow_commands)
+    if config.otel.endpoint:
+        variables["TEMPORALITY_OTEL_ENDPOINT"] = config.otel.endpoint
+    return ActorProcess(kind, command, variables, config.data_path / "logs" / f"{kind}.log")

@@ -15,9 +15,9 @@ import anyio
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as NatsSubscription
 
+from temporality.actors.bus.background import beside
 from temporality.actors.bus.mailbox import Mailbox
 from temporality.actors.bus.nats.api import JetStreamApi
-from temporality.actors.bus.nats.background import beside
 from temporality.actors.bus.nats.connection import Connection
 from temporality.actors.bus.nats.reader import own_headers
 from temporality.actors.bus.port import AnswerTimeout, BusError, Stored

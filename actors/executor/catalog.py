@@ -2,9 +2,9 @@
 
 import difflib
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import anyio
-import mcp_types as types
 
 from temporality.actors.executor.mcp import McpSessions
 from temporality.actors.executor.names import model_name
@@ -20,6 +20,9 @@ from temporality.protocol.tool import (
     ToolsListed,
     ToolsUnavailable,
 )
+
+if TYPE_CHECKING:
+    import mcp_types as types
 
 LIST_BYTES_MAX = 900_000
 """The list travels as one message, of at most 1 MiB with its headers."""
@@ -68,7 +71,7 @@ class Catalog:
         return listed([tool for source in found.values() for tool in source])
 
 
-def definitions(key: str, spec: McpServerSpec, tools: list[types.Tool]) -> list[ToolDefinition]:
+def definitions(key: str, spec: McpServerSpec, tools: "list[types.Tool]") -> list[ToolDefinition]:
     """Describe a server's tools; raise `UserError` if `effects` names a tool that it doesn't have."""
     names = [tool.name for tool in tools]
     for declared in spec.effects:
@@ -89,7 +92,7 @@ def definitions(key: str, spec: McpServerSpec, tools: list[types.Tool]) -> list[
     ]
 
 
-def effect_of(tool: types.Tool) -> Effect:
+def effect_of(tool: "types.Tool") -> Effect:
     """Return the effect that a tool's annotations claim; without them the careful one."""
     hints = tool.annotations
     if hints is not None and hints.read_only_hint:

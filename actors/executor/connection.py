@@ -23,7 +23,8 @@ from mcp.client.session import ClientSession
 from pydantic import TypeAdapter, ValidationError
 
 from temporality.actors.executor.content import Raised, Result, shorten
-from temporality.actors.executor.failures import NotConnected, first_error, not_connected
+from temporality.actors.executor.explanation import first_error, not_connected
+from temporality.actors.executor.failures import NotConnected
 from temporality.actors.executor.results import result_of
 from temporality.actors.executor.transports import HTTP_NOTE, HttpNote
 from temporality.protocol.agent import Effect
@@ -67,6 +68,7 @@ class Connection:
         self._transport = transport
         self._start_timeout_s = start_timeout_s
         self._settled = anyio.Event()
+        self._explained = anyio.Event()
         self._closing = anyio.Event()
         self._session: ClientSession | None = None
         self._failure = NotConnected("the connection was closed")
@@ -85,6 +87,8 @@ class Connection:
                     self._settled.set()
                     await self._until_over()
                     self._session = None
+                    if self._transport.gone.is_set():
+                        await self._explain(NotConnected(""))
             if scope.cancelled_caught:
                 failure = NotConnected(f"it did not answer the handshake within {self._start_timeout_s:g} s")
         except Exception as error:  # noqa: BLE001 - whatever ends a connection is told to its callers
@@ -92,10 +96,15 @@ class Connection:
         finally:
             self._session = None
             with anyio.CancelScope(shield=True):
-                words = await self._transport.last_words()
-            self._failure = (failure or NotConnected("")).with_words(words)
+                await self._explain(failure or NotConnected(""))
             self._settled.set()
             self.ended.set()
+
+    async def _explain(self, failure: NotConnected) -> None:
+        """Keep the first reason why the connection is over, for callers that wait for it."""
+        if not self._explained.is_set():
+            self._failure = failure.with_words(await self._transport.last_words())
+            self._explained.set()
 
     async def _until_over(self) -> None:
         async with anyio.create_task_group() as waiting:
@@ -138,7 +147,7 @@ class Connection:
             if error.code == types.METHOD_NOT_FOUND:
                 return []  # a server without tools
             await self._reason_of_loss()
-            if self.ended.is_set():
+            if self._explained.is_set():
                 raise self._failure from error
             raise NotConnected(f"it refused to list its tools: {_message(error)}") from error
         except ValidationError as error:
@@ -229,12 +238,12 @@ class Connection:
         if self._transport.loss_is_seen and not (self._transport.gone.is_set() or self.ended.is_set()):
             return Raised("tool_error", _message(error))  # the server's own error, with the same code
         await self._reason_of_loss()
-        why = self._failure.why if self.ended.is_set() else _message(error)
+        why = self._failure.why if self._explained.is_set() else _message(error)
         return Raised("connection_lost", f"The connection to the server was lost: {why}", unsure)
 
     async def _reason_of_loss(self) -> None:
         with anyio.move_on_after(LAST_WORDS_S):
-            await self.ended.wait()
+            await self._explained.wait()
 
 
 def _message(error: MCPError) -> str:

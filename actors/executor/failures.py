@@ -1,22 +1,9 @@
-"""Why a server can't be reached, in one line that says what to do about it."""
-
-from collections.abc import Iterator
-
-import httpx2
-from mcp import MCPError
-from pydantic import ValidationError
+"""Why a server can't be reached: the reason in one line, and what to do about it."""
 
 from temporality.actors.executor.content import shorten
 
 WHY_CHARACTERS_MAX = 1_500
 """The reason goes into a run's failure, and to the model."""
-
-_DO_FOR_STATUS = {
-    401: "check the server's headers: it wants other credentials",
-    403: "check the server's headers: these credentials may not use it",
-    404: "check the url: there is no MCP server at it",
-    405: "check the url: it is no streamable-HTTP MCP server",
-}
 
 
 class NotConnected(Exception):
@@ -31,40 +18,3 @@ class NotConnected(Exception):
         """Return the same with what the transport knows of the server's end."""
         why = "; ".join(part for part in (self.why, words) if part) or "the connection was closed"
         return NotConnected(shorten(why, WHY_CHARACTERS_MAX), self.do)
-
-
-def not_connected(error: Exception, status: int | None) -> NotConnected:
-    """Explain what ended a connection; `status` is the last HTTP refusal, if there was one."""
-    cause = next(_leaves(error))
-    if isinstance(cause, NotConnected):
-        return cause
-    if status is not None and isinstance(cause, MCPError):
-        return NotConnected(
-            f"it answered HTTP {status}", _DO_FOR_STATUS.get(status, "check the server's log")
-        )
-    match cause:
-        case httpx2.ConnectError() | httpx2.ConnectTimeout():
-            return NotConnected("no connection: nothing answers there", "start the server or check the url")
-        case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            return NotConnected(f"its url is not usable: {cause}", "write http://host:port/path")
-        case MCPError():
-            return NotConnected(f"it did not accept the handshake: {cause}")
-        case OSError():
-            return NotConnected(f"it can't be started: {cause.strerror or type(cause).__name__}")
-        case _:
-            return NotConnected(f"the connection failed: {type(cause).__name__}: {cause}")
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions of a group, the ones of the transport before those that it caused."""
-    if isinstance(error, BaseExceptionGroup):
-        inner = [leaf for part in error.exceptions for leaf in _leaves(part)]
-        yield from sorted(inner, key=lambda leaf: isinstance(leaf, MCPError))
-    else:
-        yield error
-
-
-def first_error(error: ValidationError) -> str:
-    """Return where a malformed message is wrong, without its values."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

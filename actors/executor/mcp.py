@@ -10,25 +10,26 @@ another executor that takes the run's next call opens its own. With one executor
 with many it needs slots, which give each run's calls to one of them.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
-import mcp_types as types
 from anyio.abc import TaskGroup, TaskStatus
 
-from temporality.actors.executor.connection import Connection, Transport
 from temporality.actors.executor.content import Raised, Result
-from temporality.actors.executor.environment import child_environment, find_command, resolve
 from temporality.actors.executor.failures import NotConnected
 from temporality.actors.executor.settings import ExecutorSettings
-from temporality.actors.executor.transports import HttpTransport, StdioTransport
 from temporality.protocol.agent import Effect, McpServerSpec
 from temporality.protocol.codec import encode_canonical
 from temporality.protocol.errors import UserError
 from temporality.protocol.identity import digest
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+    from temporality.actors.executor.connection import Connection
 
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 30.0
@@ -42,7 +43,7 @@ class _Session:
     """What is known of one server: its connection, who is using it, and how its last starts went."""
 
     opening: anyio.Lock = field(default_factory=anyio.Lock)
-    connection: Connection | None = None
+    connection: "Connection | None" = None
     users: int = 0
     used_at: float = 0.0
     failures: int = 0
@@ -101,7 +102,7 @@ class McpSessions:
                 failure = error
         return Raised("connection_lost", f"MCP server {key}: {failure.why}")
 
-    async def tools(self, key: str, spec: McpServerSpec) -> list[types.Tool]:
+    async def tools(self, key: str, spec: McpServerSpec) -> "list[types.Tool]":
         """Return the tools of the server `key`; raise `UserError` saying why it can't be asked."""
         try:
             async with self._connected(key, spec, run="") as connection:
@@ -110,7 +111,7 @@ class McpSessions:
             raise UserError(f"tools.mcp.{key}", error.why, error.do or _advice(spec)) from error
 
     @asynccontextmanager
-    async def _connected(self, key: str, spec: McpServerSpec, run: str) -> AsyncIterator[Connection]:
+    async def _connected(self, key: str, spec: McpServerSpec, run: str) -> "AsyncIterator[Connection]":
         session = self._session(session_key(spec, run))
         session.users += 1
         try:
@@ -134,7 +135,8 @@ class McpSessions:
         if session.failure is not None and (left := session.backoff_left_s(now)) > 0:
             again = f"{session.failure.why} (next attempt in {left:.0f} s)"
             raise _Unreachable(again, session.failure.do)
-        connection = Connection(self._transport(key, spec), start_timeout_s=self._settings.start_timeout_s)
+        dial = await anyio.to_thread.run_sync(_client)
+        connection = dial(key, spec, self._settings)
         assert self._tasks is not None, "sessions are usable while `run` runs"
         self._tasks.start_soon(connection.run)
         try:
@@ -148,22 +150,6 @@ class McpSessions:
             session.failure = error
             raise _Unreachable(error.why, error.do) from error
         session.connection, session.failures, session.failure = connection, 0, None
-
-    def _transport(self, key: str, spec: McpServerSpec) -> Transport:
-        """Resolve a specification against this executor's environment; raise `UserError`."""
-        environment, where = self._settings.environment, f"tools.mcp.{key}"
-        if spec.command is None:
-            url = resolve(spec.url or "", environment, f"{where}.url")
-            headers = {
-                name: resolve(text, environment, f"{where}.headers.{name}")
-                for name, text in spec.headers.items()
-            }
-            return HttpTransport(url, headers)
-        command = find_command(
-            spec.command, path=environment.get("PATH"), allow=self._settings.allow_commands, where=where
-        )
-        arguments = [resolve(text, environment, f"{where}.args") for text in spec.args]
-        return StdioTransport([command, *arguments], child_environment(spec.env, environment, where))
 
     def _close_least_recently_used(self) -> None:
         idle = [(session.used_at, name) for name, session in self._sessions.items() if not session.users]
@@ -190,6 +176,13 @@ class McpSessions:
 
 class _Unreachable(NotConnected):
     """The server can't be had now; another attempt at once would not help."""
+
+
+def _client() -> "Callable[[str, McpServerSpec, ExecutorSettings], Connection]":
+    """Import the MCP client when it is first needed, in a thread: it takes a second, and many need none."""
+    from temporality.actors.executor.dial import dial
+
+    return dial
 
 
 def session_key(spec: McpServerSpec, run: str) -> str:

@@ -76,6 +76,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         if self._parts_bytes > LINE_BYTES_MAX:
             self.overlong = True
             self._parts, self._parts_bytes = [], 0
+            self._signal_group(signal.SIGKILL)  # or it would print on until it is ended
             self.lines.close()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:

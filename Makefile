@@ -76,7 +76,7 @@ $(DEV_READY): requirements-dev.lock pyproject.toml
 	@touch $(RUN_READY) $@
 
 setup: $(RUN_READY)
-	@echo "setup: ok — $$($(PYTHON) --version) in $(VENV), X"
+	@echo "setup: ok — $$($(PYTHON) --version) in $(VENV)"
 
 # --- what a person runs ----------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ step-pyright:
 	@$(BIN)/basedpyright
 
 step-contracts:
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 step-docs:
 	@for module in $(GENERATED_DOCS); do $(PYTHON) -m $$module --check || exit 1; done

@@ -1,4 +1,4 @@
-"""`temporality facts [RUN] [--follow]`: the public facts as they are in the stream, one JSON object a line."""
+"""`temporality facts [RUN] [--follow]`: the public facts as the stream has them, one JSON object a line."""
 
 import sys
 from typing import Annotated

@@ -185,10 +185,8 @@ def show_fact(console: Console, fact: RunFact) -> None:
         case ActivationSettled(result=result, found=found):
             console.print(f"  [magenta]{result}[/magenta]: {found} found")
         case BlockInjected(knowledge_ids=items, tokens=tokens):
-            console.print(
-                f"  [bold magenta]injected[/bold magenta] {escape(', '.join(items))} [dim]{tokens}
-                tokens[/dim]"
-            )
+            names = escape(", ".join(items))
+            console.print(f"  [bold magenta]injected[/bold magenta] {names} [dim]{tokens} tokens[/dim]")
         case ModelCallFailed(message=message, retry_after_s=retry_after_s):
             again = f", again in {math.ceil(retry_after_s)} s" if retry_after_s is not None else ""
             console.print(f"[yellow]model: {escape(message)}{again}[/yellow]")

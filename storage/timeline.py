@@ -7,22 +7,21 @@ had run out) finds its place taken. Anybody may delete the file; it is folded ag
 One process writes; any number of processes read at the same time (write-ahead log) and never wait for it.
 """
 
+import json
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import aiosqlite
 import anyio
-import anyio.to_thread
 import msgspec
-from anyio import CapacityLimiter
 
+from temporality.protocol.errors import WorldError
 from temporality.protocol.fact import PublicFact
+from temporality.storage.database import open_database
 from temporality.storage.timeline_rows import microseconds, packed, rfc3339, unpacked
-
-BUSY_TIMEOUT_S = 5.0
-"""How long a writer waits for another one, at a change of shifts; readers never wait."""
 
 RUNS_LISTED_MAX = 1_000
 
@@ -59,7 +58,18 @@ CREATE TABLE IF NOT EXISTS timeline_facts (
 ) WITHOUT ROWID;
 """
 
-_ENDED = {"run.finished": "finished", "run.failed": "failed", "run.cancelled": "cancelled"}
+_TELLING = frozenset(
+    {
+        "run.started",
+        "model.replied",
+        "activation.requested",
+        "hint.delivery",
+        "run.finished",
+        "run.failed",
+        "run.cancelled",
+    }
+)
+"""Kinds of facts that change their run's line in the list of runs."""
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +90,10 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     injected: int = 0
 
 
+class TimelineUnwritable(WorldError):
+    """The file can't be written now (disk full, locked); nothing of the batch is kept."""
+
+
 class Timeline(Protocol):
     """Keep public facts by run. Every method may be called at any time from one event loop."""
 
@@ -87,7 +101,7 @@ class Timeline(Protocol):
         """Keep facts with their stream sequences, and the last one as the position: all of it, or nothing.
 
         Facts at or below the position, and facts that are kept already, change nothing. Returns how many are
-        new. Cancelling lets the transaction end first.
+        new. Cancelling lets the transaction end first. Raises `TimelineUnwritable`.
         """
         ...
 
@@ -105,96 +119,45 @@ class Timeline(Protocol):
 
 
 @asynccontextmanager
-async def open_timeline(path: Path | str) -> AsyncIterator["SqliteTimeline"]:
-    """Open the file, to write or to read, creating it and its folder if they are missing; close it after.
-
-    `:memory:` keeps it in memory.
-    """
-    connection = await anyio.to_thread.run_sync(_opened, str(path))
-    try:
+async def open_timeline(path: Path) -> AsyncIterator["SqliteTimeline"]:
+    """Open the file, to write or to read, and close it after; raises `UserError` if it can't be used."""
+    async with open_database(path, schema=_SCHEMA) as connection:
         yield SqliteTimeline(connection)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(connection.close)
 
 
 class SqliteTimeline:
-    """A timeline in a SQLite file, made by `open_timeline`."""
+    """A timeline in a SQLite file, made by `open_timeline`.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    A batch costs the same dozen statements whatever its size: each statement is a trip to another thread.
+    """
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
-        self._one_at_a_time = CapacityLimiter(1)
-        self._kinds: dict[str, int] = {}
+        self._one_at_a_time = anyio.Lock()
 
     async def append(self, facts: Sequence[tuple[int, PublicFact]]) -> int:
         """See `Timeline.append`."""
-        return await anyio.to_thread.run_sync(self._append, facts, limiter=self._one_at_a_time)
+        new = 0
+        async with self._one_at_a_time:
+            with anyio.CancelScope(shield=True):
+                try:
+                    await self._connection.execute("BEGIN IMMEDIATE")
+                    new = await self._append(facts)
+                    await self._connection.execute("COMMIT")
+                except sqlite3.Error as error:
+                    if self._connection.in_transaction:
+                        await self._connection.execute("ROLLBACK")
+                    raise TimelineUnwritable(type(error).__name__) from error
+        return new
 
     async def position(self) -> int:
         """See `Timeline.position`."""
-        return await anyio.to_thread.run_sync(self._position, limiter=self._one_at_a_time)
+        rows = await self._rows("SELECT sequence FROM timeline_position")
+        return int(rows[0][0]) if rows else 0
 
     async def facts(self, run: str) -> tuple[PublicFact, ...]:
         """See `Timeline.facts`."""
-        return await anyio.to_thread.run_sync(self._facts, run, limiter=self._one_at_a_time)
-
-    async def runs(self, limit: int) -> tuple[RunSummary, ...]:
-        """See `Timeline.runs`."""
-        if not 1 <= limit <= RUNS_LISTED_MAX:
-            raise ValueError(f"limit must be 1 to {RUNS_LISTED_MAX}, not {limit}")
-        return await anyio.to_thread.run_sync(self._runs, limit, limiter=self._one_at_a_time)
-
-    def _append(self, facts: Sequence[tuple[int, PublicFact]]) -> int:
-        self._kinds.clear()  # what an undone transaction has named is not there
-        with self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            position = self._position()
-            fresh = [(sequence, fact) for sequence, fact in facts if sequence > position]
-            new = sum(self._keep(fact) for _, fact in fresh)
-            if fresh:
-                connection.execute(
-                    "INSERT INTO timeline_position VALUES ('FACTS', ?)"
-                    " ON CONFLICT (stream) DO UPDATE SET sequence = excluded.sequence",
-                    (max(sequence for sequence, _ in fresh),),
-                )
-        return new
-
-    def _position(self) -> int:
-        row = self._connection.execute("SELECT sequence FROM timeline_position").fetchone()
-        return int(row[0]) if row else 0
-
-    def _keep(self, fact: PublicFact) -> bool:
-        """Keep one fact; say whether it is new. Its run's line changes with it, and only then."""
-        at_us = microseconds(fact.at)
-        run = self._run(fact)
-        kept = self._connection.execute(
-            "INSERT OR IGNORE INTO timeline_facts VALUES (?, ?, ?, ?, ?, ?)",
-            (run, fact.number, fact.index, self._kind(fact.kind), at_us, packed(fact)),
-        )
-        if kept.rowcount == 0:
-            return False
-        for change, value in _changes(fact, at_us).items():
-            self._connection.execute(f"UPDATE timeline_runs SET {change} WHERE id = ?", (value, run))
-        return True
-
-    def _run(self, fact: PublicFact) -> int:
-        known = self._connection.execute("SELECT id FROM timeline_runs WHERE run = ?", (fact.run,)).fetchone()
-        if known:
-            return int(known[0])
-        made = self._connection.execute(
-            "INSERT INTO timeline_runs (run, project) VALUES (?, ?) RETURNING id", (fact.run, fact.project)
-        )
-        return int(made.fetchone()[0])
-
-    def _kind(self, kind: str) -> int:
-        if kind not in self._kinds:
-            self._connection.execute("INSERT OR IGNORE INTO timeline_kinds (kind) VALUES (?)", (kind,))
-            row = self._connection.execute("SELECT id FROM timeline_kinds WHERE kind = ?", (kind,)).fetchone()
-            self._kinds[kind] = int(row[0])
-        return self._kinds[kind]
-
-    def _facts(self, run: str) -> tuple[PublicFact, ...]:
-        rows = self._connection.execute(
+        rows = await self._rows(
             "SELECT project, number, place, timeline_kinds.kind, at_us, content FROM timeline_facts"
             " JOIN timeline_runs ON timeline_runs.id = timeline_facts.run"
             " JOIN timeline_kinds ON timeline_kinds.id = timeline_facts.kind"
@@ -203,35 +166,91 @@ class SqliteTimeline:
         )
         return tuple(_fact(run, *row) for row in rows)
 
-    def _runs(self, limit: int) -> tuple[RunSummary, ...]:
-        rows = self._connection.execute(
+    async def runs(self, limit: int) -> tuple[RunSummary, ...]:
+        """See `Timeline.runs`."""
+        if not 1 <= limit <= RUNS_LISTED_MAX:
+            raise ValueError(f"limit must be 1 to {RUNS_LISTED_MAX}, not {limit}")
+        rows = await self._rows(
             "SELECT run, project, status, agent, task, started_us, ended_us, turns, activations, injected"
             " FROM timeline_runs ORDER BY id DESC LIMIT ?",
             (limit,),
         )
         return tuple(_summary(*row) for row in rows)
 
+    async def _append(self, facts: Sequence[tuple[int, PublicFact]]) -> int:
+        position = await self.position()
+        above = [(sequence, fact) for sequence, fact in facts if sequence > position]
+        if not above:
+            return 0
+        runs = await self._run_ids(fact for _, fact in above)
+        kinds = await self._kind_ids({fact.kind for _, fact in above})
+        named = {(runs[fact.run], fact.number, fact.index): fact for _, fact in above}
+        for known in await self._known(named):
+            del named[known]
+        await self._connection.executemany(
+            "INSERT INTO timeline_facts VALUES (?, ?, ?, ?, ?, ?)",
+            [(*key, kinds[fact.kind], microseconds(fact.at), packed(fact)) for key, fact in named.items()],
+        )
+        await self._connection.executemany(
+            "UPDATE timeline_runs SET agent = coalesce(?, agent), task = coalesce(?, task),"
+            " status = coalesce(?, status), started_us = coalesce(?, started_us),"
+            " ended_us = coalesce(?, ended_us), turns = max(turns, ?),"
+            " activations = activations + ?, injected = injected + ? WHERE id = ?",
+            [(*_changes(fact), runs[fact.run]) for fact in named.values() if fact.kind in _TELLING],
+        )
+        await self._connection.execute(
+            "INSERT INTO timeline_position VALUES ('FACTS', ?)"
+            " ON CONFLICT (stream) DO UPDATE SET sequence = excluded.sequence",
+            (above[-1][0],),
+        )
+        return len(named)
 
-def _changes(fact: PublicFact, at_us: int) -> dict[str, Any]:
-    """Return what a new fact changes in its run's line, as assignments with one value each."""
-    data = fact.data
+    async def _run_ids(self, facts: Iterable[PublicFact]) -> dict[str, int]:
+        projects = {fact.run: fact.project for fact in facts}
+        await self._connection.executemany(
+            "INSERT OR IGNORE INTO timeline_runs (run, project) VALUES (?, ?)", list(projects.items())
+        )
+        rows = await self._rows(
+            "SELECT run, id FROM timeline_runs WHERE run IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(projects)),),
+        )
+        return dict(rows)
+
+    async def _kind_ids(self, kinds: Iterable[str]) -> dict[str, int]:
+        await self._connection.executemany(
+            "INSERT OR IGNORE INTO timeline_kinds (kind) VALUES (?)", [(kind,) for kind in sorted(kinds)]
+        )
+        return dict(await self._rows("SELECT kind, id FROM timeline_kinds"))
+
+    async def _known(self, keys: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+        return await self._rows(
+            "SELECT run, number, place FROM timeline_facts WHERE (run, number, place) IN"
+            " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')"
+            " FROM json_each(?))",
+            (json.dumps(list(keys)),),
+        )
+
+    async def _rows(self, query: str, parameters: Sequence[object] = ()) -> list[Any]:
+        return list(await self._connection.execute_fetchall(query, parameters))
+
+
+def _changes(fact: PublicFact) -> tuple[object, ...]:
+    """Return what a new fact of a telling kind changes in its run's line, in the order of the statement."""
+    data, at_us = fact.data, microseconds(fact.at)
+    agent = task = status = started_us = ended_us = None
+    turns = activations = injected = 0
     match fact.kind:
         case "run.started":
-            return {
-                "agent = ?": data.get("agent", ""),
-                "task = ?": data.get("task", ""),
-                "started_us = ?": at_us,
-            }
+            agent, task, started_us = data.get("agent"), data.get("task"), at_us
         case "model.replied":
-            return {"turns = max(turns, ?)": data.get("turn", 0)}
+            turns = data.get("turn", 0)
         case "activation.requested":
-            return {"activations = activations + ?": 1}
-        case "hint.delivery" if data.get("injected"):
-            return {"injected = injected + ?": 1}
-        case "run.finished" | "run.failed" | "run.cancelled":
-            return {"status = ?": _ENDED[fact.kind], "ended_us = ?": at_us}
+            activations = 1
+        case "hint.delivery":
+            injected = int(data.get("injected", False))
         case _:
-            return {}
+            status, ended_us = fact.kind.removeprefix("run."), at_us
+    return agent, task, status, started_us, ended_us, turns, activations, injected
 
 
 def _fact(
@@ -275,14 +294,3 @@ def _summary(
         activations=activations,
         injected=injected,
     )
-
-
-def _opened(path: str) -> sqlite3.Connection:
-    if path != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    # A power cut may take the last transactions with it: they are folded again from the stream.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.executescript(_SCHEMA)
-    return connection

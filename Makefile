@@ -21,6 +21,8 @@ PYTHON := $(BIN)/python
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input -qq
 UV_VERSION := 0.13.9
 ARGS ?=
+comma := ,
+space := $(subst ,, )
 TEST_WORKERS ?= 2
 
 PACKAGES := protocol storage actors deploy
@@ -82,7 +84,7 @@ setup: $(RUN_READY)
 
 demo: $(RUN_READY)
 	@start=$$(date +%s); \
-	$(BIN)/temporality demo $(ARGS) || { echo "demo: failed — temporality demo $(ARGS)"; exit 1; }; \
+	$(BIN)/temporality demo $(ARGS) || { echo "demo: failed — $(strip temporality demo $(ARGS))"; exit 1; }; \
 	echo "demo: ok in $$(($$(date +%s) - start)) s"
 
 # Reads how many tests passed from the runner's own last line.
@@ -103,7 +105,7 @@ check: $(DEV_READY)
 	done; \
 	took=$$(($$(date +%s) - start)); \
 	if [ -n "$$failed" ]; then echo "check: failed — $${failed#, } in $$took s"; exit 1; fi; \
-	echo "check: ok — $(filter-out tests,$(STEPS)), $$($(TESTS_PASSED)) tests in $$took s"
+	echo "check: ok — $(subst $(space),$(comma)$(space),$(filter-out tests,$(STEPS))), $$($(TESTS_PASSED)) tests in $$took s"
 
 format: $(DEV_READY)
 	@$(BIN)/ruff check --quiet --select I --fix . && $(BIN)/ruff format . \

@@ -142,9 +142,9 @@ class ExecutorActor:
         return _finished(call, stands)
 
     async def _executed(self, call: ToolCall, *, me: str) -> OperationRecorded:
-        began = anyio.current_time()
+        began = self._host.clock.monotonic()
         result = await self._run_tool(call)
-        duration_ms = round((anyio.current_time() - began) * 1000)
+        duration_ms = round((self._host.clock.monotonic() - began) * 1000)
         outcome = await outcome_of(self._host.bus, result, reply_bytes_max=call.reply_bytes_max)
         return OperationRecorded(executor=me, outcome=outcome, duration_ms=duration_ms)
 

@@ -71,7 +71,10 @@ def signature_of(function: Callable[..., Any], where: str) -> Signature:
         arguments = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
         schema = _schema_of(arguments, parameters)
     except TypeError as error:
-        raise UserError(where, f"its type hints have no JSON Schema: {error}", "use simpler types") from error
+        reason = str(error).splitlines()[-1]
+        raise UserError(
+            where, f"its type hints have no JSON Schema: {reason}", "use simpler types"
+        ) from error
     return Signature(arguments, schema, IDEMPOTENCY_PARAMETER in parameters)
 
 

@@ -19,9 +19,12 @@ from mcp.shared.message import SessionMessage
 
 from temporality.actors.executor.content import clean, shorten
 from temporality.actors.executor.process import LINE_BYTES_MAX, ChildProcess
+from temporality.actors.redaction import redact
 
 JUNK_CHARACTERS_MAX = 200
 """How much of the first line that is no message is shown: enough to recognise a banner or an error."""
+JUNK_BYTES_READ_MAX = 8_192
+"""How much of it is searched for secrets before it is shortened."""
 JUNK_LINES_MAX = 200
 """A program that prints so many of them before its first message is no MCP server."""
 STDERR_SHOWN_CHARACTERS_MAX = 600
@@ -96,7 +99,8 @@ class StdioTransport:
     def _is_junk(self, line: bytes) -> bool:
         """Note a line that is no message; say whether it is one too many."""
         if self.junk is None:
-            self.junk = shorten(line.decode(errors="replace").strip(), JUNK_CHARACTERS_MAX)
+            shown = redact(line[:JUNK_BYTES_READ_MAX].decode(errors="replace").strip()).text
+            self.junk = shorten(shown, JUNK_CHARACTERS_MAX)
         self._junk_lines += 1
         return self._junk_lines >= JUNK_LINES_MAX
 
@@ -120,7 +124,7 @@ class StdioTransport:
                 said.append(_ending(self._child.returncode))
         if self.junk is not None:
             said.append(f"it printed something that is not JSON-RPC on stdout: {self.junk!r}")
-        stderr = self._child.stderr_tail() if self._child else ""
+        stderr = redact(self._child.stderr_tail()).text if self._child else ""
         if stderr:
             said.append(f"its stderr ends with: {_last_lines(stderr)!r}")
         return "; ".join(said)

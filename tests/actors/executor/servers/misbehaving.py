@@ -32,7 +32,7 @@ def before_the_handshake() -> None:
             time.sleep(0)
 
 
-def call(id_: object) -> None:
+def call(id_: int) -> None:
     if MODE == "bytes":
         content = b'{"content": [{"type": "text", "text": "a\xff\xfeb"}]}'
         os.write(1, b'{"jsonrpc": "2.0", "id": %d, "result": %s}\n' % (id_, content))

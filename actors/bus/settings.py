@@ -7,6 +7,9 @@ from temporality.protocol.streams import BLOBS_BUCKET, Retention, StreamSpec
 DEDUPE_WINDOW_S = 120.0
 """A message id is remembered this long: longer than any outage after which a caller still repeats itself."""
 
+SUBSCRIPTION_MESSAGES_MAX = 65_536
+"""Core messages may be lost anyway: a reader this far behind loses the newest, and sees how many."""
+
 
 class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A stream's declaration with what only buckets and blobs use: an age limit and one value per subject."""

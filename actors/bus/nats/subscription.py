@@ -9,9 +9,7 @@ from nats.aio.msg import Msg
 from temporality.actors.bus.mailbox import Mailbox
 from temporality.actors.bus.nats.connection import Connection
 from temporality.actors.bus.port import Message
-
-SUBSCRIPTION_MESSAGES_MAX = 65_536
-"""Core messages may be lost anyway: a reader that is this far behind loses the newest, and sees how many."""
+from temporality.actors.bus.settings import SUBSCRIPTION_MESSAGES_MAX
 
 
 @asynccontextmanager

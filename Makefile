@@ -21,6 +21,8 @@ PYTHON := $(BIN)/python
 PIP := $(PYTHON) -m pip --disable-pip-version-check --no-input -qq
 UV_VERSION := 0.13.9
 ARGS ?=
+# By another name, since make runs every line that says MAKE even when it is asked to run none (-n).
+SUBMAKE := $(MAKE) --no-print-directory
 comma := ,
 space := $(subst ,, )
 TEST_WORKERS ?= 2
@@ -93,7 +95,7 @@ TESTS_PASSED = sed -n '$$ { / passed/ { s/ passed.*//; s/.*[^0-9]//; p; }; }' $(
 
 test: $(DEV_READY)
 	@start=$$(date +%s); \
-	$(MAKE) --no-print-directory step-tests || { echo "test: failed — tests"; exit 1; }; \
+	$(SUBMAKE) step-tests || { echo "test: failed — tests"; exit 1; }; \
 	echo "test: ok — $$($(TESTS_PASSED)) tests in $$(($$(date +%s) - start)) s"
 
 # All steps run, also after one has failed: one round shows all that is wrong.
@@ -101,7 +103,7 @@ check: $(DEV_READY)
 	@start=$$(date +%s); failed=; \
 	for step in $(STEPS); do \
 	  echo "check: $$step"; \
-	  $(MAKE) --no-print-directory step-$$step || failed="$$failed, $$step"; \
+	  $(SUBMAKE) step-$$step || failed="$$failed, $$step"; \
 	done; \
 	took=$$(($$(date +%s) - start)); \
 	if [ -n "$$failed" ]; then echo "check: failed — $${failed#, } in $$took s"; exit 1; fi; \
@@ -162,7 +164,7 @@ COMPILE = $(LOCK_VENV)/bin/uv pip compile --quiet pyproject.toml --universal --p
   --generate-hashes --no-emit-index-url --no-config --custom-compile-command "make lock" $(ARGS)
 
 lock:
-	@$(MAKE) --no-print-directory VENV=$(LOCK_VENV) $(LOCK_VENV)/.ready-lock
+	@$(SUBMAKE) VENV=$(LOCK_VENV) $(LOCK_VENV)/.ready-lock
 	@$(COMPILE) --all-extras --group dev --output-file requirements-dev.lock \
 	  && $(COMPILE) --extra demo --group build --constraint requirements-dev.lock --output-file requirements.lock \
 	  || { echo "lock: failed — uv pip compile"; exit 1; }

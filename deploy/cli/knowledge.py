@@ -8,12 +8,12 @@ import msgspec
 import typer
 from rich.markup import escape
 from rich.table import Table
+from temporality.storage.knowledge_files import read_items, write_items
 
 from temporality.deploy.cli.settings import Settings, progress_console, result_console, run_async
 from temporality.deploy.knowledge import current_items, import_items
 from temporality.protocol.editorial import KnowledgeItem
 from temporality.protocol.errors import UserError
-from temporality.storage.knowledge_files import read_items, write_items
 
 app = typer.Typer(help="Import, list, show and export knowledge.", no_args_is_help=True)
 

@@ -1,6 +1,5 @@
 """`temporality run` and `temporality runs`: start a run, watch it, list the past ones."""
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,52 +7,20 @@ from typing import Annotated
 import anyio
 import msgspec
 import typer
-from opentelemetry.trace import SpanKind
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from temporality.actors import conventions
-from temporality.actors.bus.port import Bus
-from temporality.actors.host import headers_of
-from temporality.actors.tracing import Tracing
 from temporality.actors.tracing_export import configure_tracing
 from temporality.deploy.agent_file import load_agent
 from temporality.deploy.cli.settings import Settings, progress_console, result_console, run_async
-from temporality.protocol import subjects
-from temporality.protocol.activation import ActivationRequested, ActivationSettled, BlockInjected
-from temporality.protocol.codec import decode, encode
+from temporality.deploy.watching import RunResult, run_to_end
 from temporality.protocol.errors import UserError
 from temporality.protocol.identity import DEFAULT_PROJECT, RunIdentity, new_run_id
-from temporality.protocol.message import Record
-from temporality.protocol.run import (
-    Commit,
-    ModelCallFailed,
-    ModelReplied,
-    RunCancelled,
-    RunFact,
-    RunFailed,
-    RunFinished,
-    StartRun,
-    ToolCalled,
-    ToolReplied,
-)
-from temporality.protocol.streams import RUNS
-from temporality.protocol.tool import ToolFailed, outcome_name
+from temporality.protocol.run import StartRun
 from temporality.storage.timeline import open_timeline
 
 TRACEPARENT_VARIABLE = "TRACEPARENT"
-
-
-class RunResult(Record, frozen=True, kw_only=True):
-    """How a run ended, as `run --json` prints it."""
-
-    run: str
-    status: str
-    answer: str | None = None
-    error: str | None = None
-    turns: int = 0
-    knowledge_ids: tuple[str, ...] = ()
 
 
 def register(app: typer.Typer) -> None:
@@ -98,100 +65,6 @@ async def _run(settings: Settings, start: StartRun, console: Console | None) -> 
         return await run_to_end(
             bus, start, parent=settings.environment.variables.get(TRACEPARENT_VARIABLE), console=console
         )
-
-
-async def run_to_end(
-    bus: Bus, start: StartRun, *, parent: str | None = None, console: Console | None = None
-) -> RunResult:
-    """Start a run and follow it to its end; waits as long as it takes, through any crash of an actor.
-
-    The whole run is one trace, a child of `parent` (W3C) if that is given.
-    """
-    run_id = start.identity.run
-    tracing = Tracing()
-    with tracing.span(
-        f"{conventions.INVOKE_AGENT} {start.agent.name}",
-        parent=parent,
-        kind=SpanKind.CLIENT,
-        attributes={
-            conventions.GEN_AI_OPERATION_NAME: conventions.INVOKE_AGENT,
-            conventions.GEN_AI_AGENT_NAME: start.agent.name,
-            conventions.GEN_AI_CONVERSATION_ID: run_id,
-            conventions.RUN_ID: run_id,
-        },
-    ):
-        message_id = f"{run_id}.start"
-        await bus.publish(
-            subjects.inbox(run_id, "command"),
-            encode(start),
-            message_id=message_id,
-            headers=headers_of(message_id, None, tracing.traceparent()),
-        )
-        if console:
-            console.print(f"[bold]{run_id}[/bold]")
-        issued: list[str] = []
-        turns = 0
-        async with bus.follow(RUNS, subjects.commit(run_id)) as commits:
-            async for stored in commits:
-                for fact in decode(stored.payload, Commit).facts:
-                    if console:
-                        show_fact(console, fact)
-                    if isinstance(fact, BlockInjected):
-                        issued.extend(fact.knowledge_ids)
-                    if isinstance(fact, ModelReplied):
-                        turns = fact.turn
-                    ended = _ended(fact)
-                    if ended is not None:
-                        status, answer, error = ended
-                        return RunResult(
-                            run=run_id,
-                            status=status,
-                            answer=answer,
-                            error=error,
-                            turns=turns,
-                            knowledge_ids=tuple(issued),
-                        )
-    raise UserError(run_id, "its commits ended before the run did", "see: temporality doctor")
-
-
-def _ended(fact: RunFact) -> tuple[str, str | None, str | None] | None:
-    match fact:
-        case RunFinished(answer=answer):
-            return "finished", answer, None
-        case RunFailed(where=where, what=what, do=do):
-            return "failed", None, f"{where}: {what}" + (f" — {do}" if do else "")
-        case RunCancelled(reason=reason):
-            return "cancelled", None, f"cancelled: {reason}"
-        case _:
-            return None
-
-
-def show_fact(console: Console, fact: RunFact) -> None:
-    """Print what a person who watches a run wants to know of a fact."""
-    match fact:
-        case ModelReplied(turn=turn, content=content, calls=calls):
-            words = " ".join(content.split())[:120]
-            what = f"{len(calls)} call{'s' if len(calls) != 1 else ''}" if calls else "answer"
-            console.print(f"[cyan]turn {turn}[/cyan] model: {what} {escape(words)}")
-        case ToolCalled(tool=tool, mcp_server=server):
-            console.print(f"  → {escape(f'{server}.{tool}' if server else tool)}")
-        case ToolReplied(outcome=outcome, duration_ms=duration_ms):
-            failed = isinstance(outcome, ToolFailed)
-            name = f"failed ({outcome.error_class})" if failed else outcome_name(outcome)
-            colour = "red" if failed else "green"
-            console.print(f"  ← [{colour}]{escape(name)}[/{colour}] [dim]{duration_ms} ms[/dim]")
-        case ActivationRequested(trigger=trigger):
-            console.print(f"  [magenta]look-up[/magenta] for {escape(trigger)}")
-        case ActivationSettled(result=result, found=found):
-            console.print(f"  [magenta]{result}[/magenta]: {found} found")
-        case BlockInjected(knowledge_ids=items, tokens=tokens):
-            names = escape(", ".join(items))
-            console.print(f"  [bold magenta]injected[/bold magenta] {names} [dim]{tokens} tokens[/dim]")
-        case ModelCallFailed(message=message, retry_after_s=retry_after_s):
-            again = f", again in {math.ceil(retry_after_s)} s" if retry_after_s is not None else ""
-            console.print(f"[yellow]model: {escape(message)}{again}[/yellow]")
-        case _:
-            return
 
 
 def runs(

@@ -10,7 +10,7 @@ import typer
 
 from temporality.actors.tracing_export import configure_tracing
 from temporality.actors.triggers.actor import run_trigger
-from temporality.actors.triggers.trigger import load_trigger
+from temporality.actors.triggers.trigger import Trigger, load_trigger
 from temporality.deploy.assembly import host_of
 from temporality.deploy.cli.actor import stop_on_signal
 from temporality.deploy.cli.settings import Settings, progress_console, run_async
@@ -36,7 +36,7 @@ def run(
         flush_spans()
 
 
-async def _run(settings: Settings, triggers: list[object]) -> None:
+async def _run(settings: Settings, triggers: list[Trigger]) -> None:
     async with settings.bus("trigger") as bus, anyio.create_task_group() as tasks:
         tasks.start_soon(stop_on_signal, tasks.cancel_scope)
         host = host_of("trigger", bus, settings.config, settings.environment)

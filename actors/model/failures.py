@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from temporality.actors.model.provider import AttemptFailed, ErrorClass, Retry
+from temporality.actors.model.provider import CallFailed, ErrorClass, Retry
 
 RETRY_AFTER_MAX_S: Final = 86_400.0
 """A server that asks for more than a day is not believed: a timer of ours must fire in reasonable time."""
@@ -32,7 +32,7 @@ _NO_CREDIT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached
 
 def status_failure(
     status: int, *, message: str, code: str | None, headers: Mapping[str, str], now: datetime
-) -> AttemptFailed:
+) -> CallFailed:
     """Return the failure that an answer with this status, error code and headers is."""
     if status in _BY_STATUS:
         error_class, retry, do = _BY_STATUS[status]
@@ -44,7 +44,7 @@ def status_failure(
         error_class, retry, do = _BY_STATUS[402]
     if headers.get("x-should-retry") == "false":
         retry = "never"
-    return AttemptFailed(
+    return CallFailed(
         error_class,
         f"HTTP {status}: {message}",
         retry=retry,

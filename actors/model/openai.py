@@ -14,7 +14,7 @@ import msgspec
 
 from temporality.actors.model.failures import status_failure
 from temporality.actors.model.openai_reply import read_error, read_reply
-from temporality.actors.model.provider import AttemptFailed, ModelReply, ModelRequest
+from temporality.actors.model.provider import CallFailed, ModelReply, ModelRequest
 from temporality.actors.model.references import VariableMissing, resolve
 from temporality.protocol.agent import ModelSpec
 
@@ -43,7 +43,7 @@ class OpenAIProvider:
         self._clients: OrderedDict[tuple[str, str], AsyncOpenAI] = OrderedDict()
 
     async def attempt(self, request: ModelRequest) -> ModelReply:
-        """Send one request and read its reply; raises `AttemptFailed`. Ends within `request_timeout_s`."""
+        """Send one request and read its reply; raises `CallFailed`. Ends within `request_timeout_s`."""
         import openai
 
         spec = request.spec
@@ -57,11 +57,11 @@ class OpenAIProvider:
             raise self._status_failure(error, key) from error
         except (openai.APITimeoutError, TimeoutError) as error:
             message = f"no reply from {base_url} within {spec.request_timeout_s:g} s"
-            raise AttemptFailed("timeout", message, retry="later") from error
+            raise CallFailed("timeout", message, retry="later") from error
         except openai.APIConnectionError as error:
             raise _connection_failure(base_url, error) from error
         except openai.OpenAIError as error:
-            raise AttemptFailed("provider_error", f"{type(error).__name__}: {error}") from error
+            raise CallFailed("provider_error", f"{type(error).__name__}: {error}") from error
         failure = read_error(answer)
         if failure is not None:
             raise self._failure(_status_of(failure.code), failure.message, failure.code, {}, key)
@@ -80,7 +80,7 @@ class OpenAIProvider:
             default = f"${{{KEY_VARIABLE}}}" if spec.base_url is None else NO_KEY
             return base_url, resolve("model.api_key", spec.api_key or default, self._environment)
         except VariableMissing as error:
-            raise AttemptFailed(
+            raise CallFailed(
                 "unauthorized",
                 str(error),
                 do=f"set {error.name} in the environment of the model caller",
@@ -104,7 +104,7 @@ class OpenAIProvider:
             await oldest.close()
         return client
 
-    def _status_failure(self, error: "APIStatusError", key: str) -> AttemptFailed:
+    def _status_failure(self, error: "APIStatusError", key: str) -> CallFailed:
         body = read_error(error.response.content)
         message = body.message if body and body.message else error.response.reason_phrase
         code = body.code if body else None
@@ -112,7 +112,7 @@ class OpenAIProvider:
 
     def _failure(
         self, status: int, message: str, code: str | int | None, headers: Mapping[str, str], key: str
-    ) -> AttemptFailed:
+    ) -> CallFailed:
         return status_failure(
             status,
             message=message.replace(key, "***"),
@@ -123,10 +123,10 @@ class OpenAIProvider:
 
 
 def request_body(request: ModelRequest) -> bytes:
-    """Return the body of a request; the messages are joined, not encoded. Raises `AttemptFailed`."""
+    """Return the body of a request; the messages are joined, not encoded. Raises `CallFailed`."""
     reserved = sorted(RESERVED & request.spec.params.keys())
     if reserved:
-        raise AttemptFailed(
+        raise CallFailed(
             "refused", f"`model.params` can't set `{reserved[0]}`", do=f"remove `{reserved[0]}` from it"
         )
     fields = {"model": request.spec.name, **request.spec.params}
@@ -135,9 +135,9 @@ def request_body(request: ModelRequest) -> bytes:
     return b"".join((head, tools, b',"messages":[', b",".join(request.encoded), b"]}"))
 
 
-def _connection_failure(base_url: str, error: Exception) -> AttemptFailed:
+def _connection_failure(base_url: str, error: Exception) -> CallFailed:
     cause = type(error.__cause__ or error).__name__
-    return AttemptFailed(
+    return CallFailed(
         "connection",
         f"no connection to {base_url}: {cause}",
         retry="backoff",

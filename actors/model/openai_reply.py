@@ -6,15 +6,12 @@ since replies are matched to calls by them.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from temporality.actors.model.provider import AttemptFailed, ModelReply
+from temporality.actors.model.provider import CallFailed, ModelReply
 from temporality.protocol.model import ProviderCall, Usage
-
-REPLY_BYTES_MAX: Final = 98_304
-"""Largest reply: a commit of 256 KiB holds arguments twice, in the reply's fact and in the tool's message."""
 
 
 class _Function(msgspec.Struct):
@@ -69,27 +66,25 @@ class _Errored(msgspec.Struct):
 
 
 def read_reply(body: bytes) -> ModelReply:
-    """Return the reply that a response body holds; raises `AttemptFailed` (malformed_reply, retried once)."""
+    """Return the reply that a response body holds; raises `CallFailed` (malformed_reply, retried once)."""
     try:
         completion = msgspec.json.decode(body, type=_Completion)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise AttemptFailed(
+        raise CallFailed(
             "malformed_reply",
             f"the answer is no chat completion: {error}; it begins with {_beginning(body)}",
             retry="once",
             do="check that `model.base_url` is the root of an OpenAI-compatible API, such as http://host/v1",
         ) from error
     if not completion.choices:
-        raise AttemptFailed("malformed_reply", "the chat completion has no choices", retry="once")
+        raise CallFailed("malformed_reply", "the chat completion has no choices", retry="once")
     choice = completion.choices[0]
-    reply = ModelReply(
+    return ModelReply(
         content=_content(choice.message),
         tool_calls=_calls(choice.message.tool_calls or []),
         finish_reason=choice.finish_reason or "",
         usage=_usage(completion.usage or _Usage()),
     )
-    _require_committable(reply)
-    return reply
 
 
 def read_error(body: bytes) -> ErrorBody | None:
@@ -133,17 +128,6 @@ def _usage(usage: _Usage) -> Usage:
         output_tokens=usage.completion_tokens or 0,
         cached_tokens=details.cached_tokens or 0,
     )
-
-
-def _require_committable(reply: ModelReply) -> None:
-    texts = [reply.content, *(call.arguments for call in reply.tool_calls)]
-    size = sum(len(text.encode()) for text in texts)
-    if size > REPLY_BYTES_MAX:
-        raise AttemptFailed(
-            "malformed_reply",
-            f"the reply has {size} bytes; a run can keep {REPLY_BYTES_MAX}",
-            do="limit the model's output, for example with `model.params: {max_tokens: 16000}`",
-        )
 
 
 def _beginning(body: bytes, bytes_max: int = 80) -> str:

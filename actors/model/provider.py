@@ -1,6 +1,6 @@
 """What the model caller needs of a provider, and how a provider's failures are told apart.
 
-A provider makes *one* attempt. It returns the reply or raises `AttemptFailed`, which says what kind of
+A provider makes *one* attempt. It returns the reply or raises `CallFailed`, which says what kind of
 failure it was and whether trying again can help. Waiting and trying again is the same for all of them, and
 is in `retry.py`; the caller turns what is left into `ModelFailed`, a message like any other.
 """
@@ -26,6 +26,9 @@ ErrorClass = Literal[
 
 FAILURE_CHARACTERS_MAX = 500
 """Longest message of a failure: a provider's error page must not fill a run's commits."""
+
+REPLY_BYTES_MAX = 98_304
+"""Largest reply: a commit of 256 KiB holds arguments twice, in the reply's fact and in the tool's message."""
 
 Retry = Literal["never", "once", "backoff", "later"]
 """What helps: nothing; one more try; tries with growing pauses; a try after a longer time, by a timer."""
@@ -56,8 +59,8 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
 
 
-class AttemptFailed(WorldError):
-    """One attempt gave no usable reply: its class, what helps, and what a person can `do`."""
+class CallFailed(WorldError):
+    """A call, or one attempt at it, gave no usable reply: the class, what helps, what a person can `do`."""
 
     def __init__(
         self,
@@ -80,9 +83,22 @@ class Provider(Protocol):
     """One way to reach models."""
 
     async def attempt(self, request: ModelRequest) -> ModelReply:
-        """Ask once. Raises `AttemptFailed`; ends within the model's `request_timeout_s`."""
+        """Ask once. Raises `CallFailed`; ends within the model's `request_timeout_s`."""
         ...
 
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
         ...
+
+
+def require_committable(reply: ModelReply) -> ModelReply:
+    """Return the reply if a commit can hold it; raises `CallFailed` otherwise."""
+    texts = [reply.content, *(call.arguments for call in reply.tool_calls)]
+    size = sum(len(text.encode()) for text in texts)
+    if size > REPLY_BYTES_MAX:
+        raise CallFailed(
+            "malformed_reply",
+            f"the reply has {size} bytes; a run can keep {REPLY_BYTES_MAX}",
+            do="limit the model's output, for example with `model.params: {max_tokens: 16000}`",
+        )
+    return reply

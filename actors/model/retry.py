@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 from tenacity import AsyncRetrying, RetryCallState
 
-from temporality.actors.model.provider import AttemptFailed, ModelReply
+from temporality.actors.model.provider import CallFailed, ModelReply
 
 HOLD_MAX_S: Final = 20.0
 """Longest sum of pauses of one call: a caller that waits keeps others in its queue waiting."""
@@ -32,7 +32,7 @@ Pause = Callable[[float], Awaitable[None]]
 async def attempt_until_done(
     attempt: Callable[[], Awaitable[ModelReply]], *, random: Random, pause: Pause = anyio.sleep
 ) -> ModelReply:
-    """Attempt until there is a reply or nothing more can be done here; raises the last `AttemptFailed`."""
+    """Attempt until there is a reply or nothing more can be done here; raises the last `CallFailed`."""
 
     async def once() -> ModelReply:
         return await attempt()
@@ -49,7 +49,7 @@ async def attempt_until_done(
     return await retrying(once)
 
 
-def retry_later_s(failure: AttemptFailed) -> float | None:
+def retry_later_s(failure: CallFailed) -> float | None:
     """Return after how many seconds the call may be made anew, None if that is pointless."""
     match failure.retry:
         case "never" | "once":
@@ -67,12 +67,12 @@ def _helps(state: RetryCallState) -> bool:
     return failure.retry == "backoff" or (failure.retry == "once" and state.attempt_number == 1)
 
 
-def _failure(state: RetryCallState) -> AttemptFailed | None:
+def _failure(state: RetryCallState) -> CallFailed | None:
     error = state.outcome.exception() if state.outcome else None
-    return error if isinstance(error, AttemptFailed) else None
+    return error if isinstance(error, CallFailed) else None
 
 
-def _pause_s(failure: AttemptFailed | None, attempt: int, random: Random) -> float:
+def _pause_s(failure: CallFailed | None, attempt: int, random: Random) -> float:
     """Return what the provider asks for, else a pause that doubles; half of it random, against crowds."""
     if failure is not None and failure.retry_after_s is not None:
         return failure.retry_after_s

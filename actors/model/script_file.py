@@ -2,27 +2,25 @@
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import yaml
 
-from temporality.actors.model import script as format_
-from temporality.actors.model.script import CallReplied, Capture, Rule, Script, Strict, TextTest, When
+from temporality.actors.model.script import CallReplied, Capture, Rule, Script, TextTest, When
 from temporality.actors.model.template import TURN, names_in
 from temporality.protocol.errors import UserError
+from temporality.protocol.strict import convert_strict
 
 SCRIPT_BYTES_MAX: Final = 1_048_576
 """Largest script: far above any that a person writes, and a bound for what is read into memory."""
 
-_PLACE: Final = re.compile(r" - at `(?:key in )?\$?(.*?)`$")
-_UNKNOWN: Final = re.compile(r"unknown field `(.*?)`")
-_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+_UNKNOWN_KEY: Final = re.compile(r"unknown key '(.*)'\Z")
+_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 
-def read_script(path: Path) -> Script:
+def load_script(path: Path) -> Script:
     """Read a script file; raises `UserError` with file and line."""
     try:
         with path.open("rb") as file:
@@ -50,10 +48,7 @@ def parse_script(text: str, *, where: str = "script") -> Script:
         raise UserError(f"{where}:{line}", f"is not YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UserError(where, f"is not YAML: {type(error).__name__}") from error
-    try:
-        script = msgspec.convert(data, Script)
-    except msgspec.ValidationError as error:
-        raise _explained(error, lines, where) from error
+    script = _converted(data, lines, where)
     _check(script, lines, where)
     return script
 
@@ -79,46 +74,27 @@ def _lines(node: yaml.Node, path: Path_, where: str) -> Iterator[tuple[Path_, in
             yield (*path, name), key.start_mark.line + 1
 
 
-def _explained(error: msgspec.ValidationError, lines: dict[Path_, int], where: str) -> UserError:
-    text = str(error)
-    place = _PLACE.search(text)
-    path = _path(place.group(1) if place else "")
-    unknown = _UNKNOWN.search(text)
-    if unknown:
-        name = unknown.group(1)
-        path = (*path, name)
-        likely = get_close_matches(name, sorted(_known_keys()), n=1)
-        do = f"did you mean `{likely[0]}`?" if likely else "see docs/scripted_model.md for the keys"
-        return UserError(_place(path, lines, where), f"unknown key `{name}`", do)
-    return UserError(_place(path, lines, where), _PLACE.sub("", text), "see docs/scripted_model.md")
-
-
-def _path(text: str) -> Path_:
-    """Return the steps of msgspec's path; it writes `[...]` for a key of a mapping, which ends the path."""
-    steps: list[str | int] = []
-    for match in _STEP.finditer(text):
-        if match.group(1) is not None:
-            steps.append(match.group(1))
-        elif match.group(2) is not None:
-            steps.append(int(match.group(2)))
-        else:
-            break
-    return tuple(steps)
-
-
 def _place(path: Path_, lines: dict[Path_, int], where: str) -> str:
+    """Return `file:line (path)`; a step that isn't in the file has the line of what should hold it."""
     known = next((path[:length] for length in range(len(path), -1, -1) if path[:length] in lines), ())
     dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
     return f"{where}:{lines.get(known, 1)}" + (f" ({dotted})" if dotted else "")
 
 
-def _known_keys() -> set[str]:
-    structs = [
-        kind
-        for kind in vars(format_).values()
-        if isinstance(kind, type) and issubclass(kind, Strict) and kind is not Strict
-    ]
-    return {entry.encode_name for kind in structs for entry in msgspec.structs.fields(kind)}
+def _steps(path: str) -> Path_:
+    """Return the steps of a path such as `$.replies[0].when`."""
+    return tuple(int(item) if item else name for name, item in _STEP.findall(path))
+
+
+def _converted(data: object, lines: dict[Path_, int], where: str) -> Script:
+    try:
+        script: Script = convert_strict(data, Script, where=where)
+    except UserError as error:
+        path = error.where.removeprefix(f"{where}: ")
+        key = _UNKNOWN_KEY.match(error.what)
+        steps = (*_steps(path), key.group(1)) if key else _steps(path)
+        raise UserError(_place(steps, lines, where), error.what, error.do) from error
+    return script
 
 
 def _check(script: Script, lines: dict[Path_, int], where: str) -> None:

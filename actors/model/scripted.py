@@ -16,9 +16,9 @@ from temporality.actors.model.conversation import Conversation, tool_names
 from temporality.actors.model.failed_requests import FailedRequests, request_key
 from temporality.actors.model.failures import status_failure
 from temporality.actors.model.player import CHARACTERS_A_TOKEN, NoRule, play
-from temporality.actors.model.provider import AttemptFailed, ModelReply, ModelRequest
+from temporality.actors.model.provider import CallFailed, ModelReply, ModelRequest
 from temporality.actors.model.script import Failure, Script
-from temporality.actors.model.script_file import parse_script, read_script
+from temporality.actors.model.script_file import load_script, parse_script
 from temporality.protocol.agent import ModelSpec
 from temporality.protocol.errors import UserError
 from temporality.protocol.model import Usage
@@ -37,13 +37,13 @@ class ScriptedProvider:
         self._failed = FailedRequests()
 
     async def attempt(self, request: ModelRequest) -> ModelReply:
-        """Play the script once; raises `AttemptFailed`. Ends within `request_timeout_s`."""
+        """Play the script once; raises `CallFailed`. Ends within `request_timeout_s`."""
         limit_s = request.spec.request_timeout_s
         try:
             with anyio.fail_after(limit_s):
                 return await self._attempt(request)
         except TimeoutError as error:
-            raise AttemptFailed("timeout", f"no reply within {limit_s:g} s", retry="later") from error
+            raise CallFailed("timeout", f"no reply within {limit_s:g} s", retry="later") from error
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""
@@ -57,9 +57,9 @@ class ScriptedProvider:
         try:
             played = play(script, conversation, self._failed.of(key))
         except ValueError as error:
-            raise AttemptFailed("provider_error", f"the script failed: {error}") from error
+            raise CallFailed("provider_error", f"the script failed: {error}") from error
         if isinstance(played, NoRule):
-            raise AttemptFailed("provider_error", played.message, do="add a rule to the script")
+            raise CallFailed("provider_error", played.message, do="add a rule to the script")
         self._failed.record(key, played)
         await anyio.sleep(played.delay_s)
         if isinstance(played.answer, Failure):
@@ -68,11 +68,11 @@ class ScriptedProvider:
         usage = Usage(input_tokens=size, output_tokens=played.answer.usage.output_tokens)
         return replace(played.answer, usage=usage)
 
-    async def _failure(self, failure: Failure) -> AttemptFailed:
+    async def _failure(self, failure: Failure) -> CallFailed:
         if failure.malformed == "truncated":
-            return AttemptFailed("connection", "the answer broke off (scripted)", retry="backoff")
+            return CallFailed("connection", "the answer broke off (scripted)", retry="backoff")
         if failure.malformed is not None:
-            return AttemptFailed("malformed_reply", f"{failure.malformed} (scripted)", retry="once")
+            return CallFailed("malformed_reply", f"{failure.malformed} (scripted)", retry="once")
         await anyio.sleep(failure.hang_s or 0.0)
         headers = {"retry-after": str(failure.retry_after_s)} if failure.retry_after_s is not None else {}
         return status_failure(
@@ -94,7 +94,7 @@ class ScriptedProvider:
             path = Path(spec.script)
             return await to_thread.run_sync(self._from_file, path)
         except UserError as error:
-            raise AttemptFailed("refused", f"{error.where}: {error.what}", do=error.do) from error
+            raise CallFailed("refused", f"{error.where}: {error.what}", do=error.do) from error
 
     def _from_file(self, path: Path) -> Script:
         try:
@@ -102,7 +102,7 @@ class ScriptedProvider:
         except OSError as error:
             raise UserError(str(path), f"can't be read: {error.strerror}", "check `model.script`") from error
         version = f"{path}:{status.st_mtime_ns}:{status.st_size}"
-        return self._cached(version, lambda: read_script(path))
+        return self._cached(version, lambda: load_script(path))
 
     def _cached(self, version: str, load: Callable[[], Script]) -> Script:
         script = self._scripts.get(version) or load()

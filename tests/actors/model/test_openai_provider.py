@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from temporality.actors.model.openai import OpenAIProvider
-from temporality.actors.model.provider import AttemptFailed, ModelReply
+from temporality.actors.model.provider import CallFailed, ModelReply
 from temporality.actors.model.retry import ATTEMPTS_MAX, RETRY_LATER_S, attempt_until_done, retry_later_s
 from temporality.protocol.agent import ModelSpec
 
@@ -34,8 +34,8 @@ async def ask_patiently(provider: OpenAIProvider, model: ModelSpec) -> tuple[Mod
     return reply, pauses
 
 
-async def failure_of(provider: OpenAIProvider, model: ModelSpec) -> AttemptFailed:
-    with pytest.raises(AttemptFailed) as raised:
+async def failure_of(provider: OpenAIProvider, model: ModelSpec) -> CallFailed:
+    with pytest.raises(CallFailed) as raised:
         await ask_patiently(provider, model)
     return raised.value
 
@@ -133,7 +133,7 @@ async def test_waits_that_sum_up_past_the_hold_limit_are_left_to_a_timer() -> No
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        with pytest.raises(AttemptFailed):
+        with pytest.raises(CallFailed):
             await attempt_until_done(lambda: provider.attempt(asked), random=Random(1), pause=pause)
     assert pauses == [15.0]
 
@@ -184,7 +184,7 @@ async def test_malformed_answer_is_asked_for_again_once(kind: str, tmp_path: Pat
 async def test_answer_that_breaks_off_is_a_connection_failure_and_retried() -> None:
     script = f"replies: [{{fail: {{malformed: truncated, times: 1}}}}, {SAYS_HELLO[10:-1]}]"
     async with scripted_model(script) as url, openai_provider() as provider:
-        with pytest.raises(AttemptFailed) as raised:
+        with pytest.raises(CallFailed) as raised:
             await provider.attempt(request([user("hi")], spec(url)))
         reply, _ = await ask_patiently(provider, spec(url))
     assert (raised.value.error_class, raised.value.retry) == ("connection", "backoff")

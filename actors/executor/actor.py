@@ -51,7 +51,7 @@ class ExecutorActor:
         self._host = host
         self._settings = settings
         self._nonce = nonce
-        self._operations = Operations(host.bus)
+        self._operations = Operations(host.bus, host.clock)
         self._running: Running[ToolFinished | None] = Running()
         self._mcp = McpSessions(settings)
         self._python = PythonTools(
@@ -145,7 +145,9 @@ class ExecutorActor:
         began = self._host.clock.monotonic()
         result = await self._run_tool(call)
         duration_ms = round((self._host.clock.monotonic() - began) * 1000)
-        outcome = await outcome_of(self._host.bus, result, reply_bytes_max=call.reply_bytes_max)
+        outcome = await outcome_of(
+            self._host.bus, self._host.clock, result, reply_bytes_max=call.reply_bytes_max
+        )
         return OperationRecorded(executor=me, outcome=outcome, duration_ms=duration_ms)
 
     async def _run_tool(self, call: ToolCall) -> Result:

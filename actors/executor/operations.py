@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import anyio
-
 from temporality.actors.bus.port import (
     Bus,
     BusClosed,
@@ -24,6 +22,7 @@ from temporality.actors.bus.port import (
     Stored,
     WrongLastSequence,
 )
+from temporality.actors.clock import Clock
 from temporality.actors.executor.decider import NEXT, Claimant, Step, copy_of, standing
 from temporality.actors.host import headers_of
 from temporality.protocol import subjects
@@ -51,8 +50,9 @@ class Verdict:
 class Operations:
     """Claims and records calls for one executor process."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
+        self._clock = clock
 
     async def claim(self, call: ToolCall, me: Claimant, queue: str, *, seen_before: bool) -> Verdict:
         """Claim `call` for this attempt, or find out why not.
@@ -72,8 +72,7 @@ class Operations:
             except (WrongLastSequence, PublishUnconfirmed):
                 verdict = await self._look(call, me, queue)
                 if verdict.step is Step.CLAIM:  # neither ours nor another's is there
-                    await anyio.sleep(delay_s)
-                    delay_s = min(delay_s * 2, RETRY_MAX_S)
+                    delay_s = await paused(self._clock, delay_s)
         raise WrongLastSequence(f"the claim of {call.call} could not be settled")
 
     async def _look(self, call: ToolCall, me: Claimant, queue: str) -> Verdict:
@@ -111,14 +110,13 @@ class Operations:
                 raise
             except BusError:
                 stored = await until_done(
-                    lambda: self._bus.last(RUNS, subjects.operation(call.run, call.call))
+                    lambda: self._bus.last(RUNS, subjects.operation(call.run, call.call)), self._clock
                 )
                 record = _record_in(stored)
                 if isinstance(record, OperationRecorded):
                     return record
                 after = stored.sequence if stored else 0
-                await anyio.sleep(delay_s)
-                delay_s = min(delay_s * 2, RETRY_MAX_S)
+                delay_s = await paused(self._clock, delay_s)
             else:
                 return outcome
 
@@ -135,7 +133,7 @@ class Operations:
         return published.sequence
 
 
-async def until_done(attempt: Callable[[], Awaitable[T]]) -> T:
+async def until_done(attempt: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Try again until the bus does it; raises only `BusClosed` and `PermissionDenied`."""
     delay_s = RETRY_FIRST_S
     while True:
@@ -144,8 +142,13 @@ async def until_done(attempt: Callable[[], Awaitable[T]]) -> T:
         except (BusClosed, PermissionDenied):
             raise
         except BusError:
-            await anyio.sleep(delay_s)
-            delay_s = min(delay_s * 2, RETRY_MAX_S)
+            delay_s = await paused(clock, delay_s)
+
+
+async def paused(clock: Clock, delay_s: float) -> float:
+    """Wait for `delay_s` and return the next delay."""
+    await clock.sleep_until(clock.monotonic() + delay_s)
+    return min(delay_s * 2, RETRY_MAX_S)
 
 
 def _record_in(stored: Stored | None) -> OperationRecord | None:

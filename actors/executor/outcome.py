@@ -7,6 +7,7 @@ tool has acted, so a bus that is down is waited for.
 from typing import Any
 
 from temporality.actors.bus.port import Bus
+from temporality.actors.clock import Clock
 from temporality.actors.executor.content import DATA_BYTES_MAX, Raised, Result, cap, clean
 from temporality.actors.executor.operations import until_done
 from temporality.protocol.codec import encode
@@ -22,12 +23,14 @@ ERROR_CLASS_CHARACTERS_MAX = 128
 """An exception's name is chosen by whoever wrote the tool."""
 
 
-async def outcome_of(bus: Bus, result: Result, *, reply_bytes_max: int) -> ToolSucceeded | ToolFailed:
+async def outcome_of(
+    bus: Bus, clock: Clock, result: Result, *, reply_bytes_max: int
+) -> ToolSucceeded | ToolFailed:
     """Return the outcome for a result, after storing what is too long for it.
 
     Waits for the bus as long as it is down; raises only `BusClosed` and `PermissionDenied`.
     """
-    content, blob = await _kept(bus, result.text, reply_bytes_max)
+    content, blob = await _kept(bus, clock, result.text, reply_bytes_max)
     if isinstance(result, Raised):
         return ToolFailed(
             error_class=clean(result.error_class)[:ERROR_CLASS_CHARACTERS_MAX],
@@ -43,19 +46,19 @@ async def outcome_of(bus: Bus, result: Result, *, reply_bytes_max: int) -> ToolS
     )
 
 
-async def _kept(bus: Bus, text: str, reply_bytes_max: int) -> tuple[str, BlobRef | None]:
+async def _kept(bus: Bus, clock: Clock, text: str, reply_bytes_max: int) -> tuple[str, BlobRef | None]:
     capped = cap(clean(text), reply_bytes_max)
     if capped.overflow is not None:
-        await _put(bus, capped.overflow)
+        await _put(bus, clock, capped.overflow)
     encoded = capped.text.encode()
     if len(encoded) <= CONTENT_INLINE_BYTES_MAX:
         return capped.text, None
-    return "", BlobRef(digest=await _put(bus, encoded), bytes=len(encoded))
+    return "", BlobRef(digest=await _put(bus, clock, encoded), bytes=len(encoded))
 
 
-async def _put(bus: Bus, content: bytes) -> str:
+async def _put(bus: Bus, clock: Clock, content: bytes) -> str:
     name = digest(content)
-    await until_done(lambda: bus.put_blob(name, content))
+    await until_done(lambda: bus.put_blob(name, content), clock)
     return name
 
 

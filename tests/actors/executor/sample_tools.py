@@ -9,8 +9,13 @@ from typing import Annotated, Any, Literal
 import anyio
 from msgspec import Meta
 
+RUNNING = Event()
+"""Set when `block` has begun."""
 RELEASE = Event()
 """Set by a test to let `block` return."""
+RUNS: list[str] = []
+ACTED: list[str] = []
+"""The keys under which `act` has acted."""
 
 
 @dataclass
@@ -81,8 +86,16 @@ def leaves() -> None:
 
 def block() -> str:
     """Wait for the test."""
+    RUNS.append("block")
+    RUNNING.set()
     RELEASE.wait(30)
     return "released"
+
+
+def act(*, idempotency_key: str) -> str:
+    """Do something that can be counted."""
+    ACTED.append(idempotency_key)
+    return f"acted {idempotency_key}"
 
 
 async def wait_for_ever() -> str:

@@ -1,9 +1,5 @@
 """Python functions as tools: how they are described, called, and how they fail."""
 
-import importlib.util
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from threading import get_ident
 from typing import Any
 
@@ -19,18 +15,7 @@ from temporality.protocol.tool import ToolDefinition
 MODULE = "executor_sample_tools"
 
 
-@pytest.fixture(autouse=True)
-def samples() -> Iterator[Any]:
-    """Make the sample tools importable, as a user's own module on the Python path is."""
-    spec = importlib.util.spec_from_file_location(MODULE, Path(__file__).with_name("sample_tools.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE] = module
-    spec.loader.exec_module(module)
-    yield module
-    module.RELEASE.set()
-    del sys.modules[MODULE]
+pytestmark = pytest.mark.usefixtures("samples")
 
 
 def tools(

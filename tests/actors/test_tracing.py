@@ -6,6 +6,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.util.types import AttributeValue
 
 from temporality.actors import conventions
 from temporality.actors.tracing import Tracing
@@ -133,7 +134,11 @@ def test_without_an_exporter_the_parent_is_handed_on_unchanged() -> None:
 
 def test_secret_that_anybody_puts_into_a_span_is_not_exported() -> None:
     traced = Traced()
-    nested = {"url": f"https://u:{SECRET}@host/", "list": [SECRET, 1], "bytes": SECRET.encode()}
+    nested: dict[str, AttributeValue] = {
+        "url": f"https://u:{SECRET}@host/",
+        "list": [SECRET, 1],
+        "bytes": SECRET.encode(),
+    }
     with traced.tracing.span(f"execute_tool {SECRET}", attributes={"x": SECRET, "y": [SECRET]}) as span:
         span.set_attribute("nested", nested)
         span.add_event("said", {"text": f"token {SECRET}"})

@@ -53,7 +53,6 @@ def agent(private: str, name: str) -> AgentSpec:
 def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
     """One fact of each type: `private` where nothing may cross, `shown` for excerpts, `name` for names."""
     ours = {"activation_id": ACTIVATION, "trigger": "tool.failed", "source_id": CALL}
-    hint = {"hint_id": HINT, "activation_id": ACTIVATION, "knowledge_id": name, "revision": 3}
     return (
         facts.RunStarted(
             identity=RunIdentity(run="r1", project="demo", user_id=name, team=name),
@@ -108,14 +107,19 @@ def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, .
             detail=shown,
         ),
         barrier.HintOffered(
-            **hint,
+            hint_id=HINT,
+            activation_id=ACTIVATION,
+            knowledge_id=name,
+            revision=3,
             trigger="tool.failed",
             source_id=CALL,
             tier="tool",
             matched=(f"word:{private}", f"word:{private}", "tool:x"),
             score=0.123456,
         ),
-        barrier.HintDelivered(**hint, injected=True),
+        barrier.HintDelivered(
+            hint_id=HINT, activation_id=ACTIVATION, knowledge_id=name, revision=3, injected=True
+        ),
         barrier.ActivationSettled(
             activation_id=ACTIVATION,
             trigger="tool.failed",

@@ -12,9 +12,20 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
 
 
 def call(
-    name: str = "c1", *, outcome: str = "failed", result: str = "no such file", **more: str
+    name: str = "c1",
+    *,
+    outcome: str = "failed",
+    result: str = "no such file",
+    error_class: str | None = None,
 ) -> SettledCall:
-    return SettledCall(call=name, tool="read", outcome=outcome, argument_digest="d", result=result, **more)
+    return SettledCall(
+        call=name,
+        tool="read",
+        outcome=outcome,
+        argument_digest="d",
+        result=result,
+        error_class=error_class,
+    )
 
 
 def evaluated(*calls: SettledCall, rejected_calls: bool = True) -> list[Candidate | EmptyDiagnostic]:

@@ -30,6 +30,7 @@ from temporality.protocol.tool import (
     ToolCancelled,
     ToolDenied,
     ToolFailed,
+    ToolOutcome,
     ToolSucceeded,
 )
 
@@ -52,7 +53,16 @@ def agent(private: str, name: str) -> AgentSpec:
 
 def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
     """One fact of each type: `private` where nothing may cross, `shown` for excerpts, `name` for names."""
-    ours = {"activation_id": ACTIVATION, "trigger": "tool.failed", "source_id": CALL}
+    return (
+        *run_facts(private, shown, name),
+        *call_facts(private, shown, name),
+        *outcome_facts(private, shown, name),
+        *barrier_facts(private, shown, name),
+        *hint_facts(private, shown, name),
+    )
+
+
+def run_facts(private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
     return (
         facts.RunStarted(
             identity=RunIdentity(run="r1", project="demo", user_id=name, team=name),
@@ -61,6 +71,14 @@ def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, .
             traceparent=TRACEPARENT,
         ),
         facts.ToolsFrozen(digest="d" * 64, count=2),
+        facts.RunFinished(answer=shown, turns=2),
+        facts.RunFailed(where=shown, what=shown, do=shown),
+        facts.RunCancelled(reason=shown),
+    )
+
+
+def call_facts(private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
+    return (
         facts.ModelCalled(call=MODEL_CALL, turn=1, attempt=1, model=name, transcript_digest="e" * 64),
         facts.ModelReplied(
             call=MODEL_CALL,
@@ -83,6 +101,24 @@ def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, .
             duration_ms=9,
         ),
         facts.TurnClosed(turn=1, evaluators=("tool.failed",), barrier_ms=4),
+    )
+
+
+def outcome_facts(private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
+    outcomes: tuple[ToolOutcome, ...] = (
+        ToolSucceeded(content=private, data={"x": private}, visual=private),
+        ToolSucceeded(content_blob=BlobRef(digest="b" * 64, bytes=99_000), data=private),
+        ToolBlocked(reason=shown),
+        ToolDenied(reason=shown),
+        ToolCancelled(effect="uncertain"),
+        ToolAccepted(operation_id=name),
+    )
+    return tuple(facts.ToolReplied(call=CALL, turn=1, outcome=outcome) for outcome in outcomes)
+
+
+def barrier_facts(private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
+    ours = {"activation_id": ACTIVATION, "trigger": "tool.failed", "source_id": CALL}
+    return (
         barrier.EvaluatorMissed(kind=name, reason="late", detail=shown),
         barrier.CandidateReceived(
             id="cand-1",
@@ -95,6 +131,11 @@ def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, .
         ),
         barrier.ActivationRequested(turn=1, situation_key="s1", tool=name, error_class=name, **ours),
         barrier.ActivationSkipped(turn=1, reason="duplicate", situation_key="s1", **ours),
+    )
+
+
+def hint_facts(private: str, shown: str, name: str) -> tuple[facts.RunFact, ...]:
+    return (
         barrier.HintsQueried(
             activation_id=ACTIVATION,
             result="success",
@@ -131,20 +172,6 @@ def every_fact(*, private: str, shown: str, name: str) -> tuple[facts.RunFact, .
             retrieval_ms=3,
         ),
         barrier.BlockInjected(text=private, tokens=42, activation_ids=(ACTIVATION,), knowledge_ids=(name,)),
-        facts.RunFinished(answer=shown, turns=2),
-        facts.RunFailed(where=shown, what=shown, do=shown),
-        facts.RunCancelled(reason=shown),
-        *(
-            facts.ToolReplied(call=CALL, turn=1, outcome=outcome)
-            for outcome in (
-                ToolSucceeded(content=private, data={"x": private}, visual=private),
-                ToolSucceeded(content_blob=BlobRef(digest="b" * 64, bytes=99_000), data=private),
-                ToolBlocked(reason=shown),
-                ToolDenied(reason=shown),
-                ToolCancelled(effect="uncertain"),
-                ToolAccepted(operation_id=name),
-            )
-        ),
     )
 
 

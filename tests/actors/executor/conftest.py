@@ -2,8 +2,8 @@
 
 import importlib.util
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,12 @@ async def desk_on(bus: Bus) -> AsyncIterator[Desk]:
         tasks.start_soon(desk.take)
         yield desk
         tasks.cancel_scope.cancel()
+
+
+@pytest.fixture
+def open_desk() -> Callable[[Bus], AbstractAsyncContextManager[Desk]]:
+    """Open desks on any bus."""
+    return desk_on
 
 
 @pytest.fixture(params=["memory", "nats"])

@@ -13,6 +13,8 @@ RUNNING = Event()
 """Set when `block` has begun."""
 RELEASE = Event()
 """Set by a test to let `block` return."""
+DONE = Event()
+"""Set when `act_after_release` is about to return."""
 RUNS: list[str] = []
 ACTED: list[str] = []
 """The keys under which `act` has acted."""
@@ -40,6 +42,14 @@ greet.temporality_effect = "none"  # type: ignore[attr-defined]
 def book(place: Place, day: date, seats: list[int], kind: Literal["day", "night"] = "day") -> dict[str, Any]:
     """Book seats."""
     return {"place": place.name, "year": day.year, "seats": len(seats), "kind": kind}
+
+
+def act_after_release(*, idempotency_key: str) -> str:
+    """Do something that can be counted, when the test lets it."""
+    block()
+    acted = act(idempotency_key=idempotency_key)
+    DONE.set()
+    return acted
 
 
 def keyed(note: str, *, idempotency_key: str) -> str:

@@ -1,0 +1,152 @@
+"""MCP servers over streamable HTTP: the same calls, and the ways in which HTTP says no."""
+
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import Process
+
+from temporality.actors.executor.content import Raised, Result, Returned
+from temporality.actors.executor.mcp import McpSessions
+from temporality.actors.executor.settings import ExecutorSettings
+from temporality.protocol.agent import Effect, McpServerSpec
+from temporality.protocol.errors import UserError
+
+SERVER = Path(__file__).with_name("servers") / "tools.py"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def server_on(port: int, ledger: Path) -> AsyncIterator[Process]:
+    """Run the server until the context is left; it takes connections when the context is entered."""
+    command = [sys.executable, str(SERVER), "http", str(port)]
+    async with await anyio.open_process(
+        command, env={**os.environ, "LEDGER": str(ledger)}, stdout=None, stderr=None
+    ) as process:
+        try:
+            with anyio.fail_after(30):
+                while True:
+                    try:
+                        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+                        break
+                    except OSError:
+                        await anyio.lowlevel.checkpoint()
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+@asynccontextmanager
+async def answering(response: bytes) -> AsyncIterator[str]:
+    """Answer every HTTP request on a port of its own with the same bytes."""
+
+    async def serve(client: anyio.abc.SocketStream) -> None:
+        async with client:
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += await client.receive()
+            await client.send(response)
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        yield f"http://127.0.0.1:{port}/mcp"
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def sessions() -> AsyncIterator[McpSessions]:
+    mcp = McpSessions(ExecutorSettings(environment={"KEY": "k3y"}, start_timeout_s=5))
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(mcp.run)
+        yield mcp
+        tasks.cancel_scope.cancel()
+
+
+async def call(
+    mcp: McpSessions, spec: McpServerSpec, tool: str, *, effect: Effect = "once", **arguments: object
+) -> Result:
+    return await mcp.call("web", spec, "run-1", tool, arguments, meta={}, effect=effect)
+
+
+async def test_calls_over_http_are_like_calls_over_stdio(tmp_path: Path) -> None:
+    port = free_port()
+    spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp", read_timeout_s=1.0)
+    async with server_on(port, tmp_path / "ledger"), sessions() as mcp:
+        assert await call(mcp, spec, "echo", text="hi") == Returned("hi", data={"result": "hi"})
+        failed = await call(mcp, spec, "fail", text="no such row")
+        assert isinstance(failed, Raised)
+        assert (failed.error_class, failed.effect) == ("tool_error", "none")
+        hung = await call(mcp, spec, "hang")
+        assert isinstance(hung, Raised)
+        assert (hung.error_class, hung.effect) == ("timeout", "uncertain")
+        assert (await call(mcp, spec, "big", size=2_000_000)).text == "x" * 2_000_000
+        assert {tool.name for tool in await mcp.tools("web", spec)} >= {"echo", "pay"}
+
+
+async def test_server_that_dies_in_a_call_leaves_doubt_and_its_successor_serves_the_next(
+    tmp_path: Path,
+) -> None:
+    port = free_port()
+    spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp")
+    async with sessions() as mcp:
+        async with server_on(port, tmp_path / "ledger"):
+            await call(mcp, spec, "echo", text="hi")
+            died = await call(mcp, spec, "die")
+            assert isinstance(died, Raised)
+            assert (died.error_class, died.effect) == ("connection_lost", "uncertain")
+        async with server_on(port, tmp_path / "ledger"):
+            assert isinstance(await call(mcp, spec, "echo", text="again"), Returned)
+
+
+async def test_server_that_is_not_there_is_told_in_one_line_without_doubt_about_the_effect() -> None:
+    spec = McpServerSpec(url=f"http://127.0.0.1:{free_port()}/mcp")
+    async with sessions() as mcp:
+        with pytest.raises(UserError, match=r"tools\.mcp\.web: no connection: nothing answers there"):
+            await mcp.tools("web", spec)
+        failed = await call(mcp, spec, "pay")
+        assert isinstance(failed, Raised)
+        assert (failed.error_class, failed.effect) == ("connection_lost", "none")
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        ("401 Unauthorized", r"HTTP 401 — check the server's headers"),
+        ("403 Forbidden", r"HTTP 403 — check the server's headers"),
+        ("404 Not Found", r"HTTP 404 — check the url"),
+        ("500 Internal Server Error", r"HTTP 500 — check the server's log"),
+    ],
+)
+async def test_refusal_at_the_start_names_the_status_and_what_to_check(status: str, line: str) -> None:
+    response = f"HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
+    async with answering(response) as url, sessions() as mcp:
+        with pytest.raises(UserError, match=line) as failure:
+            await mcp.tools("web", McpServerSpec(url=url, headers={"Authorization": "Bearer ${KEY}"}))
+        assert "k3y" not in str(failure.value)
+
+
+async def test_something_that_is_no_http_server_is_told() -> None:
+    async with answering(b"SSH-2.0-OpenSSH_9.6\r\n") as url, sessions() as mcp:
+        with pytest.raises(UserError, match=r"tools\.mcp\.web: "):
+            await mcp.tools("web", McpServerSpec(url=url))
+
+
+async def test_missing_variable_of_a_header_is_named() -> None:
+    spec = McpServerSpec(url="http://127.0.0.1:1/mcp", headers={"Authorization": "Bearer ${ABSENT}"})
+    async with sessions() as mcp:
+        with pytest.raises(UserError, match=r"headers\.Authorization: the variable ABSENT is not set"):
+            await mcp.tools("web", spec)

@@ -6,7 +6,6 @@ the rules (`render/checks.py`), with status 400. One record line is on disk befo
 """
 
 import hmac
-import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,12 +19,12 @@ from anyio.abc import TaskStatus
 
 from temporality.actors.model.conversation import Conversation, text_of, tool_names
 from temporality.actors.model.failed_requests import FailedRequests, request_key
-from temporality.actors.model.player import CHARACTERS_A_TOKEN, NoRule, Played, play
+from temporality.actors.model.player import CHARACTERS_A_TOKEN, NoRule, play
 from temporality.actors.model.provider import ModelReply
 from temporality.actors.model.render.checks import RuleBroken, require_valid_openai
 from temporality.actors.model.script import Failure, Script
 from temporality.protocol.errors import UserError
-from temporality.protocol.identity import derived_id
+from temporality.protocol.identity import derived_id, digest
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -113,16 +112,17 @@ class ScriptedModel:
             body += chunk
             if len(body) > BODY_BYTES_MAX:
                 return _error(413, f"a request has at most {BODY_BYTES_MAX} bytes")
-        self._record(record_line(datetime.now(UTC), request.headers, bytes(body)))
+        received = _Received(bytes(body))
+        self._record(record_line(datetime.now(UTC), request.headers, received))
         if not self._authorized(request):
             return _error(401, "the key is missing or wrong")
         try:
-            asked = _asked(bytes(body))
+            asked = received.asked()
         except ValueError as error:
             return _error(400, str(error))
-        return await self._play(asked, len(body))
+        return await self._play(asked, received.body)
 
-    async def _play(self, asked: dict[str, Any], size: int) -> "Response":
+    async def _play(self, asked: dict[str, Any], body: bytes) -> "Response":
         messages = asked["messages"]
         conversation = Conversation(
             messages,
@@ -140,7 +140,7 @@ class ScriptedModel:
         await anyio.sleep(played.delay_s)
         if isinstance(played.answer, Failure):
             return await _failure(played.answer)
-        return _json(200, _completion(asked, played, played.answer, size // CHARACTERS_A_TOKEN))
+        return _json(200, _completion(asked, played.answer, played.rule, body))
 
     def _authorized(self, request: "Request") -> bool:
         if self._api_key is None:
@@ -153,7 +153,39 @@ _FINAL: Final = {"x-should-retry": "false"}
 """Says that the same request would get the same answer; OpenAI's servers use this header too."""
 
 
-def record_line(at: datetime, headers: Mapping[str, str], body: bytes) -> bytes:
+class _Received:
+    """A request's body, decoded once."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.is_json = True
+        self._value: Any = None
+        try:
+            self._value = msgspec.json.decode(body)
+        except (msgspec.DecodeError, RecursionError):
+            self.is_json = False
+
+    def asked(self) -> dict[str, Any]:
+        """Return a request that a provider would accept; raises `ValueError` with what is wrong."""
+        if not self.is_json:
+            raise ValueError("the body is not JSON")
+        asked = self._value
+        messages = asked.get("messages") if isinstance(asked, dict) else None
+        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+            raise ValueError("`messages` must be a list of messages")
+        if asked.get("stream"):
+            raise ValueError("`stream` is not supported by the scripted model")
+        try:
+            require_valid_openai(map(_plain, messages))
+            tool_names(asked.get("tools") or ())
+        except RuleBroken as error:
+            raise ValueError(str(error)) from error
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a message or tool is malformed: {error!r}") from error
+        return {**asked}
+
+
+def record_line(at: datetime, headers: Mapping[str, str], received: _Received) -> bytes:
     """Return the record of a request: JSON bodies as their own bytes, anything else as text.
 
     A body with line breaks can't stand in a line as it is, and is kept as text too.
@@ -162,43 +194,17 @@ def record_line(at: datetime, headers: Mapping[str, str], body: bytes) -> bytes:
         "at": at.isoformat(),
         "headers": {name: headers[name] for name in RECORDED_HEADERS if name in headers},
     }
-    try:
-        msgspec.json.decode(body)
-        whole = b"\n" not in body and b"\r" not in body
-    except (msgspec.DecodeError, RecursionError):
-        whole = False
+    body = received.body
+    whole = received.is_json and b"\n" not in body and b"\r" not in body
     fields["body" if whole else "text"] = msgspec.Raw(body) if whole else body.decode("utf-8", "replace")
     return msgspec.json.encode(fields) + b"\n"
-
-
-def _asked(body: bytes) -> dict[str, Any]:
-    """Return a request that a provider would accept; raises `ValueError` with what is wrong."""
-    try:
-        asked: dict[str, Any] = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ValueError("the body is not JSON") from error
-    messages = asked.get("messages") if isinstance(asked, dict) else None
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
-        raise ValueError("`messages` must be a list of messages")
-    if asked.get("stream"):
-        raise ValueError("`stream` is not supported by the scripted model")
-    try:
-        require_valid_openai([_plain(message) for message in messages])
-        tool_names(asked.get("tools") or ())
-    except RuleBroken as error:
-        raise ValueError(str(error)) from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"a message or tool is malformed: {error!r}") from error
-    return asked
 
 
 def _plain(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": text_of(message)} if isinstance(message.get("content"), list) else message
 
 
-def _completion(
-    asked: Mapping[str, Any], played: Played, reply: ModelReply, input_tokens: int
-) -> dict[str, Any]:
+def _completion(asked: Mapping[str, Any], reply: ModelReply, rule: str, body: bytes) -> dict[str, Any]:
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in reply.tool_calls
@@ -206,9 +212,10 @@ def _completion(
     message: dict[str, Any] = {"role": "assistant", "content": reply.content or None}
     if calls:
         message["tool_calls"] = calls
+    input_tokens = len(body) // CHARACTERS_A_TOKEN
     output_tokens = reply.usage.output_tokens
     return {
-        "id": derived_id("chatcmpl", played.rule, json.dumps(asked["messages"])),
+        "id": derived_id("chatcmpl", rule, digest(body)),
         "object": "chat.completion",
         "created": 0,
         "model": asked.get("model", ""),

@@ -10,7 +10,7 @@ alone. Anthropic's are checked on the whole list, as its messages merge.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from temporality.protocol.errors import ProtocolError
@@ -57,13 +57,7 @@ class OpenAIHistory:
                 awaited = awaited[1:]
             case _:
                 raise RuleBroken(where, f"unknown role {role!r}")
-        return replace(
-            self,
-            count=self.count + 1,
-            awaited=awaited,
-            asked=self.asked or role == "user",
-            last_role=str(role),
-        )
+        return OpenAIHistory(self.count + 1, awaited, self.asked or role == "user", role)
 
     def require_sendable(self) -> None:
         """Raise `RuleBroken` unless a request may end here."""

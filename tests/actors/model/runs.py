@@ -131,13 +131,15 @@ async def live_bus(folder: Path) -> AsyncIterator[Bus]:
         yield bus
 
 
-def model_actor(bus: Bus, environment: Mapping[str, str] | None = None) -> ModelActor:
+def model_actor(
+    bus: Bus, environment: Mapping[str, str] | None = None, *, tracing: Tracing | None = None
+) -> ModelActor:
     """Return a model caller that doesn't spend the pauses between its attempts."""
 
     async def pause(_: float) -> None:
         return
 
-    host = Host(bus, actor="model", name="model-test", clock=SystemClock(), tracing=Tracing())
+    host = Host(bus, actor="model", name="model-test", clock=SystemClock(), tracing=tracing or Tracing())
     return ModelActor(host, ModelSettings(environment=environment or {}), random=Random(3), pause=pause)
 
 

@@ -1,11 +1,16 @@
 """The model caller on a real NATS server: commits in, one proven request out, one report back."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 from temporality.actors.clock import SystemClock, VirtualClock
 from temporality.actors.model.actor import FAULTS_MAX
@@ -13,6 +18,7 @@ from temporality.actors.model.blobs import LAG_MAX_S, Blobs
 from temporality.actors.model.provider import CallFailed
 from temporality.actors.model.retry import retry_later_s
 from temporality.actors.model.transcripts import Transcripts
+from temporality.actors.tracing import Tracing
 from temporality.protocol import subjects
 from temporality.protocol.agent import ModelSpec
 from temporality.protocol.codec import decode, encode
@@ -230,6 +236,34 @@ async def test_failure_of_the_provider_is_reported_with_what_to_do(tmp_path: Pat
     assert report.error_class == "unauthorized"
     assert "MY_KEY" in report.message
     assert "MY_KEY" in report.do
+
+
+async def test_call_is_a_chat_span_under_the_trace_that_asked_for_it(tmp_path: Path) -> None:
+    """A47 too: ids, names and counts only, no text of the conversation."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    asked_in = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    async with live_bus(tmp_path) as bus:
+        run = Run(bus)
+        actor = model_actor(bus, tracing=Tracing(provider))
+        call = await run.start(scripted(), task="secret task")
+        wrong = msgspec.structs.replace(call, transcript_digest="0")
+        (send,) = await actor.handle(dataclasses.replace(received(call), traceparent=asked_in))
+        await actor.handle(received(wrong))
+    good, bad = exporter.get_finished_spans()
+    assert good.name == "chat demo"
+    assert good.parent is not None
+    assert good.context is not None
+    assert f"{good.parent.trace_id:032x}-{good.parent.span_id:016x}" == asked_in[3:-3]
+    assert send.traceparent == f"00-{good.context.trace_id:032x}-{good.context.span_id:016x}-01"
+    assert good.attributes is not None
+    assert good.attributes["gen_ai.provider.name"] == "scripted"
+    assert good.attributes["gen_ai.request.model"] == "demo"
+    assert good.attributes["gen_ai.response.finish_reasons"] == ("stop",)
+    assert bad.attributes is not None
+    assert bad.attributes["error.type"] == "transcript_mismatch"
+    assert bad.status.status_code is StatusCode.ERROR
+    assert "secret" not in good.to_json() + bad.to_json()
 
 
 async def test_reply_too_large_for_a_commit_is_a_failure_not_a_stuck_run(tmp_path: Path) -> None:

@@ -210,3 +210,27 @@ def test_file_that_is_missing_is_a_mistake_of_the_user(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
 def test_example_is_a_valid_script(path: Path) -> None:
     load_script(path)
+
+
+@pytest.mark.parametrize(("hint", "answer_due"), [(True, 3), (False, 4)])
+def test_example_agent_needs_fewer_calls_when_it_is_offered_the_hint(hint: bool, answer_due: int) -> None:
+    """What a benchmark of behaviour is built on: the same script, with and without a block."""
+    script = load_script(EXAMPLES / "uses_a_hint.yaml")
+    messages, final = [user("what changed last?")], ""
+    for turn in range(1, 9):
+        played = play(script, Conversation(messages), {})
+        assert isinstance(played, Played)
+        assert isinstance(played.answer, ModelReply)
+        final = played.answer.content
+        if not played.answer.tool_calls:
+            break
+        (called,) = played.answer.tool_calls
+        messages.append(assistant((called.id, called.name), content=played.answer.content or None))
+        if "HEAD~1" in called.arguments:
+            messages.append(tool(called.id, "diff --git a b"))
+            continue
+        messages.append(tool(called.id, "Error (tool_error):\nbad revision 'LAST'"))
+        if hint and turn == 1:
+            messages.append(block("- git-diff-target: the target is a revision"))
+    assert turn == answer_due
+    assert ("is read" in final) is hint

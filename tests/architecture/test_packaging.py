@@ -74,12 +74,14 @@ def run(*command: str | Path, stdin: str = "") -> str:
     return done.stdout
 
 
-def files_of(folder: Path) -> frozenset[str]:
+def files_of(checkout: Path) -> frozenset[str]:
+    """Return the files of the four packages; what a symlink leads to counts as lying where the symlink is."""
     return frozenset(
-        path.relative_to(folder).as_posix()
+        Path(folder, name).relative_to(checkout).as_posix()
         for package in PACKAGES
-        for path in (folder / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        for folder, _, names in os.walk(checkout / package, followlinks=True)
+        for name in names
+        if "__pycache__" not in Path(folder).parts
     )
 
 

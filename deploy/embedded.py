@@ -74,10 +74,11 @@ class EmbeddedServer:
         users: Sequence[ServerUser],
         cluster: ClusterRoute | None = None,
         name: str = "temporality",
+        user: ServerUser | None = None,
     ) -> None:
         self.folder = folder
         self.port = port
-        self.user = ServerUser("temporality", secrets.token_urlsafe(24))
+        self.user = user or ServerUser("temporality", secrets.token_urlsafe(24))
         self.version = ""
         self._sync: Sync = sync
         self._users = (self.user, *users)
@@ -156,6 +157,11 @@ class EmbeddedServer:
                 if process.returncode is None:
                     process.kill()
                 await process.wait()
+
+    async def restart(self) -> None:
+        """Kill the server as a crash would, and start it again on the same port and store."""
+        await self.kill()
+        await self.start()
 
     async def wait_exit(self) -> int:
         """Wait until the server process ends by itself; return its exit status."""

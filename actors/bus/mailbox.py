@@ -63,7 +63,7 @@ class Mailbox(AsyncIterator[T], Generic[T]):
         while not self._items:
             if self._closed:
                 if self._error is not None:
-                    raise self._error
+                    raise type(self._error)(*self._error.args)  # one for each reader: each adds its traceback
                 raise StopAsyncIteration
             waiter = asyncio.get_running_loop().create_future()
             self._waiting.append(waiter)

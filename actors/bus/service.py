@@ -226,26 +226,37 @@ async def serve(
             yield service
 
 
-async def service_infos(bus: Bus, name: str, timeout_s: float) -> list[ServiceInfo]:
+async def service_infos(
+    bus: Bus, name: str, timeout_s: float, *, clock: Clock | None = None
+) -> list[ServiceInfo]:
     """Ask who serves `name` and return the answers of `timeout_s`, sorted by id; none is a normal result.
 
     Nobody knows how many will answer, so the whole time is waited unless there is no service at all.
     Answers that don't decode are left out.
     """
+    clock = clock or SystemClock()
     found: dict[str, ServiceInfo] = {}
     inbox = f"{bus.inbox()}.info"
     async with bus.subscribe(inbox) as answers:
         await bus.send(f"$SRV.INFO.{name}", b"", reply=inbox)
-        with anyio.move_on_after(timeout_s):
-            async for answer in answers:
-                if answer.headers.get("Status") == "503":
-                    break
-                try:
-                    info = msgspec.json.decode(answer.payload, type=ServiceInfo)
-                except msgspec.DecodeError:
-                    continue
-                found[info.id] = info
+        with anyio.CancelScope() as waiting:
+            cancel = clock.call_at(clock.monotonic() + timeout_s, waiting.cancel)
+            try:
+                await _gather(answers, found)
+            finally:
+                cancel()
     return [found[instance] for instance in sorted(found)]
+
+
+async def _gather(answers: Subscription, found: dict[str, ServiceInfo]) -> None:
+    async for answer in answers:
+        if answer.headers.get("Status") == "503":
+            return
+        try:
+            info = msgspec.json.decode(answer.payload, type=ServiceInfo)
+        except msgspec.DecodeError:
+            continue
+        found[info.id] = info
 
 
 def service_error(answer: Message) -> ServiceError | None:

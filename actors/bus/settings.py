@@ -1,5 +1,7 @@
 """How a stream is kept, as far as a bus decides it beyond the declaration of its subjects."""
 
+import re
+
 import msgspec
 
 from temporality.protocol.streams import BLOBS_BUCKET, Retention, StreamSpec
@@ -9,6 +11,8 @@ DEDUPE_WINDOW_S = 120.0
 
 SUBSCRIPTION_MESSAGES_MAX = 65_536
 """Core messages may be lost anyway: a reader this far behind loses the newest, and sees how many."""
+
+_BUCKET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +31,8 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def bucket_settings(name: str, ttl_s: float, replicas: int) -> StreamSettings:
     """Return the stream of a key-value bucket, laid out as every NATS client lays it out."""
+    if not _BUCKET_NAME.match(name):
+        raise ValueError(f"{name!r} can't name a bucket: use A-Z a-z 0-9 _ -")
     spec = StreamSpec(
         name=f"KV_{name}", subjects=(f"$KV.{name}.>",), retention=Retention.LIMITS, private=True
     )

@@ -147,6 +147,8 @@ class Connection:
             raise PublishRefused(f"{len(payload)} bytes for {subject} are too many") from error
         except ConnectionClosedError as error:
             raise BusClosed("the bus was closed") from error
+        except NatsError as error:
+            raise BusError(f"{subject}: {error}") from error
 
     async def subscribe(
         self, subject: str, callback: Callable[[Msg], object], *, queue: str = ""
@@ -173,6 +175,11 @@ class Connection:
         """
         if self.client.is_connected:
             try:
+                # nats-py's flush writes its PING past the commands that still wait to be written, so its
+                # PONG proves nothing about them: they must have left first.
+                await asyncio.sleep(0)
+                while self.client.pending_data_size:
+                    await self.client.flush(CONNECT_TIMEOUT_S)
                 await self.client.flush(CONNECT_TIMEOUT_S)
             except NatsError:
                 self.check()
@@ -190,12 +197,16 @@ class Connection:
         if not self.client.is_connected or self.client.is_draining:
             await self.unsubscribe(subscription)
             return
-        self._subscribed.remove(subscription.subject)
         with anyio.move_on_after(CONNECT_TIMEOUT_S):
             try:
-                await subscription.drain()  # type: ignore[no-untyped-call]  # nats-py forgot a "-> None"
-            except NatsError:
-                return
+                # Not nats-py's drain, which forgets the subscription too early (see settle).
+                await self.client._send_unsubscribe(subscription._id)  # noqa: SLF001  # its only door
+                await self.settle()
+                while subscription.pending_msgs:  # noqa: ASYNC110  # its callback takes them in a moment
+                    await asyncio.sleep(0)
+            except (NatsError, BusError):
+                pass
+        await self.unsubscribe(subscription)
 
     async def _on_error(self, error: Exception) -> None:
         text = str(error).lower()

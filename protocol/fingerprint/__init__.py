@@ -73,7 +73,7 @@ def normalize(text: str) -> str:
     Pure, and linear in the length; of a text beyond `TEXT_LENGTH_MAX` the first two thirds and the last third
     of the bound are looked at. Normalizing twice changes nothing. Rule A30.
     """
-    text = _cut(text)
+    text = _cut(text).strip()
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     for step in NORMALIZE_STEPS:

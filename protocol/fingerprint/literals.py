@@ -12,15 +12,25 @@ _MONTHS = (
     *("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
     *("янв", "фев", "мар", "апр", "мая", "май", "июн", "июл", "авг", "сен", "окт", "ноя", "дек"),
 )
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTH = rf"(?:{'|'.join(_MONTHS)})[a-zа-я]{{0,7}}"
-_DAY = rf"(?:(?:{'|'.join(_DAYS)})[a-z]{{0,6}}|(?:пн|вт|ср|чт|пт|сб|вс)),? "
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun", "пн", "вт", "ср", "чт", "пт", "сб", "вс")
+
+
+def _rest_of(words: tuple[str, ...]) -> str:
+    """Return a pattern for what follows the first letter of any of `words`."""
+    return "(?:" + "|".join(f"(?<={word[0]}){word[1:]}" for word in words) + ")"
+
+
+_ENDING = r"[a-zа-я]{0,8}"
+_MONTH = rf"(?:{'|'.join(_MONTHS)}){_ENDING}"
 _ZONE = r"(?: ?(?:Z|UTC|GMT|MSK|МСК|[ECMP][SD]T|CES?T)\b| ?[+-]\d{2}:?\d{2}\b)?"
 _AFTER_HOUR = rf":\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,9}})?(?: ?[AaPp]\.?[Mm]\b)?{_ZONE}"
 _CLOCK = rf"\d{{1,2}}{_AFTER_HOUR}"
 _YEAR = r"(?:,?[ /-]\d{4}\b(?: ?г(?:ода|\.)?)?)?"
+_FIRST = "".join(sorted({word[0] for word in (*_MONTHS, *_DAYS)}))
 _NAMED_DATE = re.compile(
-    rf"(?<![\w.:/-])(?:{_DAY})?(?:{_MONTH}\.? \d{{1,2}}\b{_YEAR}|\d{{1,2}}[ /-]{_MONTH}\b\.?{_YEAR})"
+    rf"[\d{_FIRST}](?<![\w.:/-].)(?:{_rest_of(_MONTHS)}{_ENDING}\.? \d{{1,2}}\b{_YEAR}"
+    rf"|(?:(?<=\d)\d?|{_rest_of(_DAYS)}{_ENDING},? \d{{1,2}})[ /-]{_MONTH}\b\.?{_YEAR}"
+    rf"|{_rest_of(_DAYS)}{_ENDING},? {_MONTH}\.? \d{{1,2}}\b{_YEAR})"
     rf"(?:(?:,? | at |,? в ){_CLOCK}(?: \d{{4}}\b)?)?(?![\w:]|[.-]\d)"
 )
 _TIME = re.compile(
@@ -28,17 +38,16 @@ _TIME = re.compile(
     rf"(?:(?:T|,? |[:@]){_CLOCK})?|\d?{_AFTER_HOUR})(?![\w:]|[.-]\d)"
 )
 
-_UUID = re.compile(r"[0-9A-Fa-f](?<![0-9A-Fa-f].)[0-9A-Fa-f]{7}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?!\w)")
 _URL = re.compile(
-    r"(?<![\w+.-])(?:[A-Za-z][\w+.-]{1,20}:)?[A-Za-z][A-Za-z0-9+.-]{1,20}://"
-    r"[^\s\"'<>\]){}|,;]*[^\s\"'<>\]){}|,;:.!?]"
+    r"[A-Za-z](?<![\w+.-].)[\w+.-]{1,20}+:(?:[A-Za-z][\w+.-]{1,20}+:)?//[^\s\"'<>\]){}|,;]*[^\s\"'<>\]){}|,;:.!?]"
 )
-_MAIL = re.compile(rf"(?<![{TOKEN}])[\w.+%-]+@[\w.-]*\w(?::[\w./~-]*\w)?")
+_MAIL = re.compile(rf"[\w.+%-](?<![{TOKEN}>].)[\w.+%-]*+@[\w.-]*\w(?::[\w./~-]*\w)?")
 _IP4 = re.compile(
     r"\d(?<![\w.-].)\d{0,2}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?:[:#]\d{1,5}|/\d{1,2})?(?![\w.]*\w|/[A-Za-z])"
 )
 _HEX_GROUPS = re.compile(
-    r"[0-9A-Fa-f:](?<![\w:.].)[0-9A-Fa-f]{0,3}(?::[0-9A-Fa-f]{0,4}){2,31}(?:%\w{1,16})?(?![\w:])"
+    r"[0-9A-Fa-f:](?<![\w:.>].)(?:(?<=:):[0-9A-Fa-f]{0,4}|[0-9A-Fa-f]{0,3}(?::[0-9A-Fa-f]{0,4}){2})"
+    r"(?::[0-9A-Fa-f]{0,4}){0,29}(?:(?<=:)<ip>|(?:%\w{1,16})?(?![\w:<]))"
 )
 _HARDWARE = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,31}")
 
@@ -62,7 +71,7 @@ _EXTENSION = re.compile(
 _IN_PATH = r"\w.+@~#$%*&=/\\\-"
 _PLACE = r"(?:(?::\d+){1,3}|\(\d+(?:,\d+)?\))?"
 _WINDOWS_PATH = re.compile(
-    r"[A-Za-z\\](?<!\w.)(?:(?<!\\):[\\/]|(?<=\\)\\(?=[\w.$]))"
+    r"[A-Za-z\\](?<![\w>].)(?:(?<!\\):[\\/]|(?<=\\)\\(?=[\w.$]))"
     rf"(?:[{_IN_PATH},{{}}()]| (?=[\w.()]{{1,20}}(?: [\w.()]{{1,20}})?\\))*+{_PLACE}"
 )
 _PATH = re.compile(
@@ -79,7 +88,8 @@ def _hex_groups(match: re.Match[str]) -> str:
         return "<mac>"
     groups = text.partition("%")[0]
     complete = groups.count(":") == 7 or groups.count("::") == 1
-    return "<ip>" if complete and any(character.isdigit() for character in groups) else text
+    numeric = groups.endswith("<ip>") or any(character.isdigit() for character in groups)
+    return "<ip>" if complete and numeric else text
 
 
 def _path(match: re.Match[str]) -> str:
@@ -113,15 +123,6 @@ STEPS = (
         before="since 2026-02-03T04:05:06.789Z, last 14:30:00",
         after="since <time>, last <time>",
         needs=(":", "-", "/", "."),
-    ),
-    Step(
-        name="UUIDs",
-        pattern=_UUID,
-        replacement="<uuid>",
-        why="A UUID names one thing.",
-        before="no instance 7f3e0a52-11aa-4c1d-9a3b-0123456789ab",
-        after="no instance <uuid>",
-        needs=("-",),
     ),
     Step(
         name="URLs",
@@ -162,13 +163,13 @@ AFTER_QUOTES = (
         needs=(":",),
     ),
     Step(
-        name="slashed addresses",
-        pattern=re.compile(r"(?<![\w./-])[\w.-]*/<ip>"),
+        name="dressed addresses",
+        pattern=re.compile(r"(?<![\w./>-])[\w.-]*/<ip>|\[<ip>\](?::\d{1,5}\b)?"),
         replacement="<ip>",
-        why="Java writes an address as `host/address`, or `/address` when it doesn't know the name.",
-        before="Connecting to gandalf/10.0.0.7:8030",
+        why="Java writes `host/address`, or `/address` without a name; a port puts IPv6 in brackets.",
+        before="Connecting to gandalf/10.0.0.7:8030, [::1]:80",
         after="Connecting to <ip>",
-        needs=("/<ip>",),
+        needs=("/<ip>", "[<ip>]"),
     ),
     Step(
         name="Windows paths",

@@ -4,6 +4,8 @@ import re
 
 from temporality.protocol.fingerprint.step import Step
 
+_BLANK = r" \t\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
 STEPS = (
     Step(
         name="escapes",
@@ -36,7 +38,7 @@ STEPS = (
     ),
     Step(
         name="leaders",
-        pattern=re.compile(r"\.{2,}+(?![/\\])"),
+        pattern=re.compile(r"\.{3,}+|\.\.(?![/\\.])"),
         replacement="…",
         why="Dots that fill a line up to a value are as long as the line happens to be.",
         before="illegal instruction......0",
@@ -45,7 +47,7 @@ STEPS = (
     ),
     Step(
         name="blanks",
-        pattern=re.compile(r"[^\S\n ][^\S\n]*+| [^\S\n]++"),
+        pattern=re.compile(rf"[{_BLANK}](?:[{_BLANK}]++|(?<! ))"),
         replacement=" ",
         why="Tabs and alignment follow the width of the values beside them.",
         before="size:\t  small",
@@ -53,7 +55,7 @@ STEPS = (
     ),
     Step(
         name="margins",
-        pattern=re.compile(r" \n[ \n]*+|\n[ \n]++"),
+        pattern=re.compile(r"[ \n](?:(?<= )\n[ \n]*+|(?<=\n)[ \n]++)"),
         replacement="\n",
         why="Blank lines, indentation and trailing blanks are layout.",
         before="failed  \n\n   because",

@@ -23,26 +23,36 @@ UNIT = (
     r"|[kMG]?Hz|мс|сек(?:унд[аыу]?)?|мин(?:ут[аыу]?)?|час(?:а|ов)?|дн(?:я|ей)|день|байта?|[КМГТ]?Б)"
 )
 """Units of sizes and durations, as they follow a number with or without a blank."""
-_NUMBER = re.compile(rf"[-+~#$]*\d[\d.,/]*(?:%|{UNIT})?")
-_HEXADECIMAL = re.compile(r"[@#*-]?0[xX][0-9A-Fa-f]+")
-_VERSION = re.compile(r"[vV]?\d+(?:\.\d+){2,12}(?:[-+][\w.+-]*)?|[vV]\d+(?:\.\d+){0,12}")
-_HASH = re.compile(r"[0-9a-f]{7,}|[0-9A-F]{7,}")
+_TYPED = re.compile(
+    r"(?P<uuid>[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
+    r"|(?P<version>[vV]?\d+(?:\.\d+){2,12}(?:[-+][\w.+-]*)?|[vV]\d+(?:\.\d+){0,12})"
+    rf"|(?P<num>[-+~#$]*\d[\d.,/]*(?:%|{UNIT})?)"
+    r"|(?P<hex>[@#*-]?0[xX][0-9A-Fa-f]+)"
+    r"|(?P<hash>[0-9a-f]{7,}|[0-9A-F]{7,})"
+)
 
 _STATUS = re.compile(r"-?\d{1,5}|-?0[xX][0-9A-Fa-f]{1,8}")
 _HTTP_STATUS = re.compile(r"[1-5]\d\d")
 _CODE = re.compile(r"[A-Z]{1,8}-?\d{2,6}")
+_MAY_MEAN = re.compile(r"-?\d{1,5}|-?0[xX][0-9A-Fa-f]{1,8}|[A-Z]{1,8}-?\d{2,6}|[0-9A-Z]{5}")
+_BEFORE_MEANING = frozenset(("", " ", ":", "=", "#", "(", "[", "'", '"', "\n"))
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 _TYPE_NAME = re.compile(r"(?:[A-Za-z_]\w{0,63}\.){1,12}[A-Z][A-Za-z_]+")
+_WORD_START = rf"(?<![{TOKEN}])[a-z_]*"
+_ANNOUNCED = r"['\"]?[ :=#(\[]{1,3}['\"]?\Z"
+_SQLSTATE_WORD = re.compile(rf"{_WORD_START}(?:sqlstate|code){_ANNOUNCED}")
 _STATUS_WORD = re.compile(
-    r"(?:code|status|errno|error|retval|hresult|(?<![a-z])(?:err|rc|ret|signal|sig|exit(?:ed)?)|код(?:ом|а)?|статус(?:ом)?"
-    r"|ошибка|сигнал(?:ом)?)(?: (?:code|status|value|number|ошибки|возврата|выхода|ответа|состояния))?"
-    r"(?: (?:is|was|of|with|code|status)){0,2}['\"]?[ :=#(\[]{1,3}['\"]?\Z"
+    rf"{_WORD_START}(?:code|status|errno|error|retval|hresult|(?<![a-z])(?:err|rc|ret|signal|sig|exit(?:ed)?)"
+    r"|код(?:ом|а)?|статус(?:ом)?|ошибка|сигнал(?:ом)?)"
+    r"(?: (?:code|status|value|number|ошибки|возврата|выхода|ответа|состояния))?"
+    rf"(?: (?:is|was|of|with|code|status)){{0,2}}{_ANNOUNCED}"
 )
 _HTTP_WORD = re.compile(
-    r"(?:http(?:/[\d.]+)?\"?|err!|returned|responded(?: with)?|response|got|failed|request):? ?[ (\[]\Z"
+    rf"{_WORD_START}(?:http(?:/[\d.]+)?\"?|err!|returned|responded(?: with)?|response|got|failed|request)"
+    r":? ?[ (\[]\Z"
 )
 _LONG_CODE = re.compile(r"\d{3}\Z")
-_SEVERITY_BEFORE = re.compile(r"(?:error|warning|fatal|note|rule|code)[ :\[(]{1,3}\Z")
+_SEVERITY_BEFORE = re.compile(rf"{_WORD_START}(?:error|warning|fatal|note|rule|code){_ANNOUNCED}")
 _CODE_PLACE = re.compile(r"(?:^|\n|: )\Z")
 _AFTER_CODE = (":", "]")
 _SEVERITY = re.compile(r"(?<![a-z])(?:error|err): ?\Z")
@@ -64,7 +74,7 @@ def _means_something(token: str, before: str, after: str) -> bool:
             _SEVERITY_BEFORE.search(before)
             or (_LONG_CODE.search(token) and (after in _AFTER_CODE or _CODE_PLACE.search(before)))
         )
-    return bool(_SQLSTATE.fullmatch(token) and "sqlstate" in before)
+    return bool(_SQLSTATE.fullmatch(token) and _SQLSTATE_WORD.search(before))
 
 
 def _value(match: re.Match[str]) -> str:
@@ -72,24 +82,22 @@ def _value(match: re.Match[str]) -> str:
     text, start, end = match.string, match.start(), match.end()
     body = match.group().rstrip(r".-/+*&|#\~@$")
     tail = text[start + len(body) : end]
-    if body.lower() in _WORDS or _TYPE_NAME.fullmatch(body):
+    if body[:1].isalpha() and (body.lower() in _WORDS or _TYPE_NAME.fullmatch(body)):
         return match.group()
-    if len(body) <= 15:
+    if _MAY_MEAN.fullmatch(body) and text[start - 1 : start] in _BEFORE_MEANING:
         before = text[max(0, start - CONTEXT_REACH) : start].lower()
         if _means_something(body, before, tail[:1] or text[end : end + 1]):
             return match.group()
-    for kind, pattern in (("num", _NUMBER), ("hex", _HEXADECIMAL), ("version", _VERSION), ("hash", _HASH)):
-        if pattern.fullmatch(body):
-            return f"<{kind}>{tail}"
-    return f"<id>{tail}"
+    typed = _TYPED.fullmatch(body)
+    return f"<{typed.lastgroup if typed else 'id'}>{tail}"
 
 
 STEPS = (
     Step(
         name="ranges of names",
-        pattern=re.compile(rf"[\w-](?<![{TOKEN}].)[\w-]*+\[(?:(?<=-\[)\d+|\d+[-,][\d,-]*+)\]"),
-        replacement="<id>",
-        why="Clusters write many nodes as one name with a range.",
+        pattern=re.compile(r"\[(?<=[\w-].)(?:(?<=-.)|(?=\d+[-,]))(\d+)[\d,-]*+\]"),
+        replacement=r"\1",
+        why="Clusters write many nodes as one name with a range; the first stands for all.",
         before="drained node-[40-63,70] and node-129",
         after="drained <id> and <id>",
         needs=("[",),
@@ -98,8 +106,8 @@ STEPS = (
         name="numbers and identifiers",
         pattern=_TOKEN_WITH_DIGIT,
         replacement=_value,
-        why="Any other token with a digit, unless it has an assigned meaning: a status, a code, a technical word.",
-        before="blk_-12: attempt 3 of 5 at 0x7ffe, exit code 2, error[E0308]",
-        after="<id>: attempt <num> of <num> at <hex>, exit code 2, error[E0308]",
+        why="Any other token with a digit, unless a meaning was assigned to it: a status, a code, a word.",
+        before="blk_-12: attempt 3 of 5 at 0x7ffe, exit code 2",
+        after="<id>: attempt <num> of <num> at <hex>, exit code 2",
     ),
 )

@@ -16,11 +16,20 @@ PLACEHOLDERS = tuple("time uuid url email str ip mac host path name val num hex 
 _TYPE = "|".join(PLACEHOLDERS)
 STEPS = (
     Step(
-        name="units",
-        pattern=re.compile(rf"[<>~]?<num> ?{UNIT}(?!\w)"),
+        name="bounds",
+        pattern=re.compile(r"[<>](?<![\w<>].)=?<num>"),
         replacement="<num>",
-        why="The unit follows the size of the value; `under one second` is a duration like others.",
-        before="stored 5.2 KB in <1 minute",
+        why="Less than one second is a duration like others.",
+        before="done in <1 second",
+        after="done in <num>",
+        needs=("<<num>", "><num>", "=<num>"),
+    ),
+    Step(
+        name="units",
+        pattern=re.compile(rf"<num> ?{UNIT}(?!\w)"),
+        replacement="<num>",
+        why="The unit follows the size of the value.",
+        before="stored 5.2 KB in 1 minute",
         after="stored <num> in <num>",
         needs=("<num>",),
     ),
@@ -35,11 +44,11 @@ STEPS = (
     ),
     Step(
         name="lists",
-        pattern=re.compile(rf"<({_TYPE})>(?:[ ,;:|/+-]{{1,3}}<\1>)+"),
+        pattern=re.compile(rf"<({_TYPE})>(?:[ ,;:|/+-]{{1,3}}(?:<\1>|\*{{2,9}}(?![\w*])))+"),
         replacement=r"<\1>",
-        why="How many values are listed varies like the values themselves.",
-        before="delete blk_1 blk_2, blk_3",
-        after="delete <id>",
+        why="How many values are listed varies like the values; stars stand for one that is missing.",
+        before="delete blk_1 blk_2, blk_3; fans 3552 **** 3515",
+        after="delete <id>; fans <num>",
         needs=("> <", ">,", ">;", ">:", ">|", ">/", ">+", ">-"),
     ),
     Step(
@@ -76,5 +85,13 @@ KEY_STEPS = (
         why="As for lists, whatever the types.",
         before="<id>:<num>, <hex>",
         after="<*>",
+    ),
+    Step(
+        name="records",
+        pattern=re.compile(r"(<\*>[^\n]{1,40}?)\1++"),
+        replacement=r"\1",
+        why="A list of records, however long; the last one, which lacks the separator, stays.",
+        before="nodes <id> <hex> up, <id> <hex> up, <id> <hex> up",
+        after="nodes <*> up, <*> up",
     ),
 )

@@ -7,7 +7,7 @@ hides an error.
 
 import re
 
-from temporality.protocol.fingerprint.step import Step
+from temporality.protocol.fingerprint.step import TOKEN, Step
 
 QUOTED_LENGTH_MAX = 200
 """Longest text between two quotes that counts as a value; beyond it, two quotes are rather not a pair."""
@@ -15,18 +15,19 @@ KEY_REACH = 48
 """Characters before a quoted value in which its key is looked for."""
 
 _QUOTED = re.compile(
-    rf"[\"'](?<!\w.)(?:(?<=\")([^\"\n]{{0,{QUOTED_LENGTH_MAX}}})\"|(?<=')([^'\n]{{0,{QUOTED_LENGTH_MAX}}})')(?!\w)"
+    rf"[\"'](?<![\w>].)(?:(?<=\")([^\"\n]{{0,{QUOTED_LENGTH_MAX}}})\"|(?<=')([^'\n]{{0,{QUOTED_LENGTH_MAX}}})')(?![\w<])"
 )
 _REPORT = re.compile(
-    r"(?i)\b(?:errors?|exceptions?|fail\w*|denied|refused|reset|not|no|cannot|can't|couldn't|unable|invalid|illegal"
-    r"|timed|timeout|expired|unknown|missing|forbidden|unauthorized|unavailable|closed|broken|exceeded|conflict"
-    r"|ошибк\w*|отказано|не|нет|недоступ\w*|неверн\w*|истек\w*)\b"
+    rf"(?i)(?<![{TOKEN}=])(?<!= )(?:errors?|exceptions?|fail\w*|denied|refused|reset|not|no|cannot|can't"
+    r"|couldn't|unable|invalid|illegal|timed|timeout|expired|unknown|missing|forbidden|unauthorized|unavailable"
+    r"|closed|broken|exceeded|conflict|ошибк\w*|отказано|не|нет|недоступ\w*|неверн\w*|истек\w*)\b"
 )
 _HTTP_REQUEST = re.compile(r"(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE) \S")
-_CODE = re.compile(r"E[A-Z]{3,}|ERR_\w+|[A-Z]{1,8}-?\d{3,6}|[45]\d\d")
-_KEY_BEFORE = re.compile(
-    r"(?i)(?<![^\W_])(?:error(?:_?(?:message|description|code|type))?|message|msg|detail|reason|title|type|code|status"
-    r"|state|cause|exception|errno)['\"]? ?[:=] ?\Z"
+_CODE = re.compile(r"E[A-Z]{3,}|ERR_[A-Z_]+")
+_TELLING_KEY = re.compile(
+    r"(?i)(?<![^\W_])(?:error(?:_?(?:message|description|code|type))?|message|msg|detail|reason|title|cause"
+    r"|exception|errno|code|status|state|type|kind|tag|category|level|mode|phase|action|event|op|operation|method)"
+    r"['\"]? ?([:=]) ?\Z"
 )
 
 
@@ -35,26 +36,24 @@ def _quoted(match: re.Match[str]) -> str:
     value = match[1] if match[1] is not None else match[2]
     text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - KEY_REACH) : start]
-    after = text[end : end + 2].lstrip(" ")[:1]
-    is_key = after == ":" and before.rstrip()[-1:] in ("{", ",")
-    is_code = _HTTP_REQUEST.match(value) or _CODE.fullmatch(value)
-    is_report = " " in value and _REPORT.search(value)
-    ends_clause = after in ("", "}", ",", "]", ")", "\n")
-    is_reason = value and ends_clause and _KEY_BEFORE.search(before)
-    return match.group() if is_key or is_code or is_report or is_reason else "<str>"
+    after = text[end : end + 3].lstrip(" ")[:2]
+    if "<str>" in value or (after[:1] == ":" and after != "::" and before.rstrip()[-1:] in ("{", ",")):
+        return match.group()
+    if _HTTP_REQUEST.match(value) or _CODE.fullmatch(value) or (" " in value and _REPORT.search(value)):
+        return match.group()
+    key = _TELLING_KEY.search(before)
+    ends_clause = after[:1] in ("", "}", ",", "]", ")", "\n")
+    return match.group() if value and key and (ends_clause or key[1] == "=") else "<str>"
 
 
 _SYSTEM_ERROR = (
-    r"(?:command not found|not found|No such|Permission denied|Is a directory|Not a directory|Directory not"
-    r" empty"
-    r"|File exists|File name too long|Operation not|Read-only|Device or|Text file busy|Too many|Connection"
-    r"|Invalid argument|cannot (?:open|execute|stat|access)|команда не найдена|Нет такого|Отказано)"
+    r"(?:command not found|not found|No such|Permission denied|Is a directory|Not a directory|File exists"
+    r"|Directory not empty|File name too long|Operation not|Read-only|Device or|Text file busy|Too many"
+    r"|Connection|Invalid argument|cannot (?:open|execute|stat|access)"
+    r"|команда не найдена|Нет такого|Отказано)"
 )
-_SUBJECT = re.compile(
-    rf": ([^\s:<>'\"][^\s:'\"]*+)(?=: {_SYSTEM_ERROR}(?!: ))"
-    r"|(?m:^)[^\s:<>'\"]++(?=: (?:command not found|команда не найдена)(?!: ))"
-)
-
+_SUBJECT = re.compile(rf": ([^\s:<>'\"][^\s:'\"]*+)(?=: {_SYSTEM_ERROR}(?!: ))")
+_COMMAND = re.compile(r"(?m:^)[^\s:<>'\"]++(?=: (?:command not found|команда не найдена)(?!: ))")
 _NOUN = (
     r"(?:column|table|relation|schema|view|database|index|role|option|argument|flag|switch|command|subcommand|action"
     r"|key|field|property|attribute|parameter|variable|name|identifier|symbol|function|method|macro|module|package"
@@ -66,7 +65,7 @@ _NOT_A_NAME = (
     r"(?!<|\w+ing\b|(?i:in|of|for|is|was|were|are|with|without|from|or|and|but|to|at|on|as|by|has|have|had|does|did|the"
     r"|an?|that|this|who|which|when|while|because|not|no|found|exists?|errors?|available|specified|given|unknown|names?"
     r"|ids?|authentication|requests?|accounts?|inputs?|data|process(?:es)?|sessions?|groups?|modes?|levels?|keys?|types?"
-    r"|values?|interface|agent|space|settings?|permissions?|access)\b)"
+    r"|values?|interface|agent|space|settings?|permissions?|access)(?![\w=-]))"
 )
 _NAMED = re.compile(
     r"([CFILNRSUcfilnrsu](?<!\w.)(?:(?:o|uch|n(?:known|defined|recogni[sz]ed|declared)|onexistent|ind|ocate|esolve"
@@ -75,16 +74,15 @@ _NAMED = re.compile(
     rf"{_NOT_A_NAME}[^\s<>'\"(),;:]+(?=[ .]?(?:\Z|[\n,;):(]| (?:in|for|on|at|or|is|was|does|from|of) ))"
 )
 _ACCOUNT = re.compile(
-    r"((?:[Uu]ser|[Aa]ccount|[Ll]ogin|[Hh]ost)(?:name)?:? )" + _NOT_A_NAME + r"[^\s<>'\"(),;:\[\]]+"
+    r"([AHLUahlu](?<!\w.)(?:ccount|ost|ogin|ser)(?:name)?:? )" + _NOT_A_NAME + r"[^\s<>'\"(),;:\[\]]+"
 )
 _ANNOUNCES = re.compile(r"(?i)(?<!\w)(?:for|by|of|as|to|from|on|invalid|unknown|illegal|such|resolve) \Z")
 _FOR_FROM = re.compile(r" for ([\w.@\\-]+)(?= from <)")
-_KEYED = re.compile(r"(= ?)([^\s<>'\"(),;\[\]{}=]+)(?!\()")
-_CHOICE_OR_DOTTED = re.compile(
-    r"(?i:true|false|null|none|nil|yes|no|on|off|undefined)|[A-Za-z_][\w$-]*+(?:\.[\w$-]+){1,12}"
-)
+_KEYED = re.compile(r"([=:](?:(?<=[\w\])]=)|(?<=\w =)|(?<=['\"]:)))( ?)([^\W\d][^\s<>'\"(),;\[\]{}=]*)(?!\()")
+_CHOICE = re.compile(r"(?i:true|false|null|none|nil|yes|no|on|off|undefined)")
+_DOTTED = re.compile(r"[A-Za-z_][\w$-]*+(?:\.[\w$-]+){1,12}")
 _NAMING_KEY = re.compile(
-    r"(?i)(?<![^\W_])(?:host(?:name)?|node|server|client|peer|tag|name|title|label|id|path|file|dir) ?\Z"
+    r"(?i)(?<![^\W_])(?:host(?:name)?|node|server|client|peer|name|label|id|path|file|dir) ?\Z"
 )
 
 
@@ -96,9 +94,12 @@ def _account(match: re.Match[str]) -> str:
 
 def _keyed(match: re.Match[str]) -> str:
     """Mask a yes or no, a dotted name, and any word after a key that says it is a name."""
+    sign, blank, value = match.groups()
     before = match.string[max(0, match.start() - 12) : match.start()]
-    varies = _CHOICE_OR_DOTTED.fullmatch(match[2]) or _NAMING_KEY.search(before)
-    return match[1] + "<val>" if varies else match.group()
+    varies = _CHOICE.fullmatch(value) or (
+        sign == "=" and (_DOTTED.fullmatch(value) or _NAMING_KEY.search(before))
+    )
+    return f"{sign}{blank}<val>" if varies else match.group()
 
 
 QUOTES = Step(
@@ -114,11 +115,20 @@ STEPS = (
     Step(
         name="subjects",
         pattern=_SUBJECT,
-        replacement=lambda match: ": <name>" if match[1] else "<name>",
+        replacement=": <name>",
         why="`program: subject: system error` is the shape of Unix messages; the subject varies.",
         before="cat: notes: No such file or directory",
         after="cat: <name>: No such file or directory",
         needs=(": ",),
+    ),
+    Step(
+        name="commands",
+        pattern=_COMMAND,
+        replacement="<name>",
+        why="The same without a program in front.",
+        before="gti: command not found",
+        after="<name>: command not found",
+        needs=("command not found", "команда не найдена"),
     ),
     Step(
         name="named things",

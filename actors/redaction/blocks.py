@@ -15,16 +15,17 @@ KEY_LENGTH_MAX = 32_768
 
 _BEGIN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY[A-Z ]{0,12}-{0,5}")
 _END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}+-{0,5}")
-_BREAK = r"(?:\r?\n|(?:\\{1,4}[rn]){1,2})"
+_BREAK = r"(?:\r?\n|\\{1,4}+r\\{1,4}+n|\\{1,4}+[rn])"
 _HEADER_LINE = re.compile(rf"{_BREAK}(?:[A-Z][A-Za-z\-]{{2,20}}: [^\n\\]{{1,80}})?(?={_BREAK})")
-_KEY_LINE = re.compile(rf"(?:{_BREAK}|[ \t>|]){{1,8}}+[A-Za-z0-9+/=]{{1,}}+(?![A-Za-z0-9+/=]* [a-z])")
+_KEY_LINE = re.compile(rf"(?:{_BREAK}|[ \t>|]){{1,8}}+[A-Za-z0-9+/=]{{1,}}+(?! [a-z])")
 _EDGE_LINE = re.compile(rf"[A-Za-z0-9+/=]{{0,}}+(?:{_BREAK}|\Z)")
 _PUTTY = re.compile(r"Private-Lines: [0-9]{1,4}")
 _HASH = re.compile(
     r"(?:\$(?:2[abxy]?|apr1|[1567y]|gy|argon2(?:id|i|d)|scrypt|pbkdf2[\w\-]{0,12})\$[A-Za-z0-9./+$=,*\-]{8,}+"
-    r"|(?<![A-Za-z0-9])(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|scrypt|argon2)\$[A-Za-z0-9./+$=,\-]{16,}+"
+    r"|(?:pbkdf2_sha(?:1|256|512)|bcrypt_sha256|scrypt|argon2)\$[A-Za-z0-9./+$=,\-]{16,}+"
     r"|\{S?SHA(?:256|512)?\}[A-Za-z0-9+/=]{20,}+)"
 )
+_HASH_LITERALS = ("$", "pbkdf2_", "bcrypt_", "scrypt$", "argon2$", "{SHA", "{SSHA")
 _JWK_MEMBER = re.compile(r"""["'](?:d|p|q|dp|dq|qi|k)["']\s{0,8}:\s{0,8}["']([A-Za-z0-9_\-]{16,}+)""")
 
 
@@ -39,9 +40,11 @@ def find_blocks(source: Source) -> Iterator[Finding]:
             end = _key_lines_end(text, found.end())
             if end > found.end():
                 yield Finding("private-key", found.end(), end)
-    if "$" in text or "SHA" in text:
-        for found in _HASH.finditer(text):
-            yield Finding("password-hash", *found.span())
+    for literal in _HASH_LITERALS:
+        for at in positions(text, literal):
+            hashed = _HASH.match(text, at)
+            if hashed is not None and (at == 0 or not text[at - 1].isalnum()):
+                yield Finding("password-hash", *hashed.span())
     if '"kty"' in text or "'kty'" in text:
         for found in _JWK_MEMBER.finditer(text):
             yield Finding("private-key", *found.span(1))

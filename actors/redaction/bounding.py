@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from temporality.actors.redaction.blocks import open_key_end
 from temporality.actors.redaction.finding import MARK, Finding
+from temporality.actors.redaction.kinds import OPEN
 from temporality.actors.redaction.plain import Windows, windows_of
 from temporality.actors.redaction.scanner import find_secrets, replaced
 
@@ -23,7 +24,6 @@ CHARACTERS_LEAST = 64
 """With a smaller bound there is no room for the mark of a cut beside text."""
 
 _EDGE_RUN = re.compile(r"[^\s\"'`<>,;()\[\]{}]{1,}+")
-_EDGE_QUOTED = re.compile(r"[^\n\"]{1,}+\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _with_open_begin(tail: str, found: tuple[Finding, ...]) -> tuple[Finding, ..
     if end == 0:
         return found
     end = max([end, *(finding.end for finding in found if finding.start < end)])
-    return (Finding("open", 0, end), *(finding for finding in found if finding.start >= end))
+    return (Finding(OPEN, 0, end), *(finding for finding in found if finding.start >= end))
 
 
 def _head(text: str, length: int) -> str:

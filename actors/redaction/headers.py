@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from temporality.actors.redaction.extents import QUOTE, closing_quote, opens_quote, value_at
 from temporality.actors.redaction.finding import Finding, Source, mark_at, positions
 from temporality.actors.redaction.names import Meaning, Strength
-from temporality.actors.redaction.values import Context, Link, is_secret
+from temporality.actors.redaction.values import Context, Link, is_call, is_secret
 
 _AFTER_NAME = re.compile(
-    rf"(?P<close>{QUOTE}?\]?)(?:\s{{0,20}}(?::|=>|=|%(?:25){{0,2}}3[AaDd])|[ ]?,)(?P<gap>\s{{0,40}})"
+    rf"(?P<close>{QUOTE}?\]?)(?:\s{{0,20}}(?::|=>|=|%(?:25){{0,2}}3[AaDd])|(?<=[\"'])[ ]?,)(?P<gap>\s{{0,40}})"
     rf"|(?P<member>{QUOTE}\s{{0,8}},\s{{0,40}}{QUOTE}[vV]alue{QUOTE}\s{{0,8}}:\s{{0,8}})"
 )
-_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9\-_]{1,24})(?P<gap>(?: |%20|\+|\t){1,4})(?=\S)")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9\-_]{1,24})(?P<gap>(?:\\? |%20|\+|\t){1,4})(?=\S)")
 _PARAMETERS = (
     "digest",
     "aws4-hmac-sha256",
@@ -68,7 +68,7 @@ def _authorization(text: str, start: int, end: int) -> Iterator[Finding]:
     if after is None:
         return
     span = _header_value(text, start, after)
-    if span is None or mark_at(text, span.start):
+    if span is None or mark_at(text, span.start) or is_call(text, span.start):
         return
     scheme = _SCHEME.match(text, span.start, span.end)
     if scheme is None:

@@ -32,9 +32,10 @@ class Meaning:
     qualified: bool = False
     """Words of unknown meaning follow the secret's: `PasswordTooShort`, `token_eu`."""
     pass_alone: bool = False
+    phrase: bool = False
 
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[А-ЯЁ]?[а-яё]+|[А-ЯЁ]+")
+_WORDS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]++|[0-9]++|[А-ЯЁ]?[а-яё]++|[А-ЯЁ]++")
 
 KEYWORDS = (
     "pass", "pwd", "pw", "psw", "token", "secret", "key", "cred", "auth", "sess", "sid", "jwt", "otp", "sig",
@@ -90,7 +91,8 @@ _ORDINARY_AFTER = frozenset(
     "year revoked rotated mount volume template pattern regex rule rules failed failure denied location host "
     "port server service support supported not is was error unauthorized permission permissions group groups "
     "owner info metadata meta details list page title text_length attempts retries mapping map schema model "
-    "source ization ize izer ized".split()
+    "source ization ize izer ized num mgr fd placeholder to too short long result results deletions option options "
+    "string_name".split()
 )
 _HARMLESS_AFTER = frozenset(
     "prod production dev development staging stage test testing live sandbox value plain b64 new old current "
@@ -140,13 +142,15 @@ def _meaning_of_word(words: list[str], index: int, url_query: bool) -> Meaning |
     before = words[index - 1] if index else ""
     after = words[index + 1] if index + 1 < len(words) else ""
     if word.endswith(_PASSWORD_ENDS) or word in ("pw", "psw", "密码"):
-        return Meaning("password", Strength.PASSWORD, plural=word.endswith("s"))
+        return Meaning(
+            "password", Strength.PASSWORD, plural=word.endswith("s"), phrase=word.endswith("phrase")
+        )
     if word.endswith("pass") and word not in _PASS_WORDS_NOT:
         if word == "pass" and after in ("phrase", "word", "code") or word != "pass" or before:
-            return Meaning("password", Strength.PASSWORD)
+            return Meaning("password", Strength.PASSWORD, pass_alone=word == "pass", phrase=after == "phrase")
         return Meaning("password", Strength.TOKEN, pass_alone=True)
     if before == "pass" and word in ("phrase", "word", "code"):
-        return Meaning("password", Strength.PASSWORD)
+        return Meaning("password", Strength.PASSWORD, phrase=word == "phrase")
     if word in _SESSION or (word in ("session", "sess") and after in ("id", "key", "token")):
         return Meaning("session", Strength.TOKEN)
     if word.endswith(_TOKEN_ENDS):

@@ -24,6 +24,7 @@ class Link(Enum):
     SPACED = "spaced"  # name = value
     COLON = "colon"  # name: value
     PROSE = "prose"  # the name is value; name — value
+    SPACE = "space"  # name value: nothing but the value's shape speaks for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,20 @@ class Context:
     upper: bool = False
     query: bool = False
     following: str = ""
+    name: str = ""
+    unpacked: bool = False
 
 
 _PLACEHOLDER = re.compile(
     r"""(?ix)
-    [*•·.#_\-?!xX×]*+ | \S{0,8}\*{3,}\S{0,8} | \$\{[^}]*\}?\S{0,8} | \$\([^)]*\)?\S* | \$[a-z_.:>\-]*(?:\[.*)?
-    | %[a-z_]\w*%? | %\([a-z_]*\)s | \{\{.*+ | \{[a-z_][\w.\[\]'"!:]*\} | \{\} | <[^<>]*>? | \[[a-z _\-]*\]? | @\w+@
-    | \#\{.*+ | :[a-z_]+ | &?lt;.* | !\w+ | !{1,2}\w+\ .* | (?:op|vault|env|file|ssm|secretsmanager)(?:://|:)[\w./\-]+
-    | (?:your|insert|enter|put|replace|example|sample|placeholder|redacted|masked|hidden|removed|filtered|todo
-        |change[-_. ]?me[-_. ]?please|my)(?:[-_. ][a-z_. \-]*)?
+    [*•·.#_\-?!xX×]++
+    | [^\s*]{0,8}+\*{3,}+[^\s*]{0,8}+
+    | \$\{[^}]*+\}?[^\s]{0,8}+ | \$\([^)]*+\)?\S*+ | \$[a-z_.:>\-]*+(?:\[.*+)?
+    | %[a-z_]\w*+%? | %\([a-z_]*+\)s | \{\{.*+ | \{[a-z_][\w.\[\]'"!:()]*+\}? | \{\} | <[^<>]*+>? | \[[a-z _\-]*+\]?
+    | @\w++@ | \#\{.*+ | :[a-z_]++ | &?lt;.*+ | !\w++ | !{1,2}\w++\ .*+
+    | (?:op|vault|env|file|ssm|secretsmanager)(?:://|:)[\w./\-]++
+    | (?:your|insert|enter|put|replace|example|sample|placeholder|redacted|masked|hidden|removed|filtered|todo|my)
+      (?:[-_. ][a-z_. \-]*+)?
     | \(?(?:redacted|hidden|masked|filtered|none|null|unset|not\ set|empty|sensitive(?:\ value)?)\)?
     """
 )
@@ -62,6 +68,7 @@ _STATE_WORDS = frozenset(
     "authenticated permission contains identifier keyword literal operator string number eof newline whitespace "
     "неверный неверен неправильный обязателен обязательно обязательное отсутствует истёк истек просрочен "
     "недействителен указан введите строка пуст пустой должен должна нужен устарел отозван изменён изменен сброшен "
+    "option options flags argument arguments parameter parameters placeholder "
     "basic bearer digest ntlm oauth oauth2 kerberos saml ldap plain scram-sha-256 md5 trust peer oidc".split()
 )
 _SHORT_WORDS = frozenset(
@@ -78,32 +85,41 @@ _CALL = re.compile(
     r"(?:await |new |[!&*]{0,2})[A-Za-z_$][A-Za-z0-9_$]{0,40}+(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]{0,40}+){0,6}+[!?]?[(\[]"
 )
 _REFERENCE = re.compile(r"[&*$@]?[A-Za-z_][A-Za-z_0-9]*+(?:(?:\.|::|->|\?\.)[A-Za-z_][A-Za-z_0-9]*+)++;?")
-_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|\$\w+)?[/\\](?:[\w.@+\- ]{0,30}+[/\\]){0,12}+[\w.@+\-]{0,30}+")
+_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|\$\w++)?[/\\](?:[\w.@+\- ]{0,30}+[/\\]){0,12}+[\w.@+\-]{0,30}+")
 _URL = re.compile(r"[a-z][a-z0-9+.\-]{1,15}://[^\s@]*+")
+_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,16}")
+_LETTER_RUNS = re.compile(r"[A-Za-z]++")
+_VOWEL = re.compile(r"[aeiouy]")
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5}")
 _TOKEN_SHAPE = re.compile(r"[A-Za-z0-9_\-+/=.~:%]{16,}+")
-_LETTERS = re.compile(r"[A-Za-zА-Яа-яЁё'\u2019\-]+")
+_LETTERS = re.compile(r"[A-Za-zА-Яа-яЁё'\u2019\-]++")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_HEX = re.compile(r"[0-9a-f]{7,}|[0-9A-F]{7,}")
-_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2b|blake3)[-:=]\S{8,}|W/.*")
-_DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.+\-Z]*)?")
+_HEX = re.compile(r"[0-9a-f]{7,}+|[0-9A-F]{7,}+")
+_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5|blake2b|blake3)[-:=]\S{8,}+|W/.*+")
+_DATED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.+\-Z]*+)?")
 
 
 def is_secret(value: str, context: Context) -> bool:
     """Say whether `value` is to be redacted in `context`."""
     if len(value) > JUDGED_LENGTH_MAX:
-        return True
+        return context.meaning.strength is not Strength.WEAK or _TOKEN_SHAPE.fullmatch(value) is not None
     stripped = value.strip()
     if not stripped or MARK.fullmatch(stripped) or _PLACEHOLDER.fullmatch(stripped):
         return False
     if _says_a_state(stripped, context) or _is_reference(stripped, context):
         return False
     strength = context.meaning.strength
+    if context.link is Link.SPACE:
+        return strength is not Strength.WEAK and _is_unmistakable(stripped, context)
     if strength is Strength.WEAK:
         return _looks_random(stripped, context)
     if context.meaning.plural and stripped.replace(",", "").replace(".", "").isdigit() and len(stripped) < 12:
         return False
-    if context.meaning.pass_alone and stripped.isdigit() and len(stripped) < 5 and not context.quoted:
-        return False
+    if context.meaning.pass_alone and not context.quoted and not context.upper:
+        if stripped.lstrip("-").isdigit() and len(stripped) < 5:
+            return False
+        if context.link is not Link.ASSIGNED:
+            return _is_token_like(stripped)
     if context.meaning.qualified and context.link in (Link.COLON, Link.PROSE) and not context.quoted:
         return _is_token_like(stripped)
     if (
@@ -113,6 +129,9 @@ def is_secret(value: str, context: Context) -> bool:
         and not _digits(stripped)
     ):
         return False
+    named = strength is Strength.TOKEN and not context.upper and context.link is not Link.ASSIGNED
+    if named and _is_identifier(stripped):
+        return context.quoted and context.link is not Link.PROSE
     if strength is Strength.TOKEN:
         return _is_token(stripped, context)
     if context.link is Link.PROSE and not context.quoted:
@@ -152,6 +171,10 @@ def _says_a_state(value: str, context: Context) -> bool:
 def _is_reference(value: str, context: Context) -> bool:
     """Say whether the value names where the secret is, instead of being it."""
     sure = context.link is Link.ASSIGNED and (context.upper or context.quoted)
+    if value.startswith(("--", " -")) or (not context.quoted and value.lower() == context.name):
+        return True
+    if context.unpacked and not context.quoted and value.isidentifier() and not _digits(value):
+        return True
     if (
         context.meaning.kind == "password"
         and context.upper is False
@@ -161,7 +184,7 @@ def _is_reference(value: str, context: Context) -> bool:
         return True
     if _PATH.fullmatch(value) and not _is_token_like_segment(value):
         return True
-    if _URL.fullmatch(value) and context.meaning.kind != "password":
+    if _URL.fullmatch(value) or (_NUMBER.fullmatch(value) and context.meaning.kind != "password"):
         return True
     if context.quoted:
         return value.lower() in ("password", "token", "secret") and context.link is not Link.ASSIGNED
@@ -181,18 +204,37 @@ def _is_reference(value: str, context: Context) -> bool:
 
 
 def _has_random_part(value: str) -> bool:
-    return any(
-        any(char.isdigit() for char in part)
-        and len(part) >= 6
-        and not part.islower()
-        or len(part) > 32
-        or _digits(part) >= 3
-        for part in re.split(r"\.|::|->", value)
-    )
+    for part in re.split(r"\.|::|->", value):
+        if _is_identifier(part):
+            continue
+        if len(part) > 32 or _digits(part) >= 3 or (len(part) >= 6 and _digits(part) and not part.islower()):
+            return True
+    return False
+
+
+def _is_identifier(value: str) -> bool:
+    """Say whether a value is put together of words, as the names of types and functions are."""
+    if not value.replace("_", "").replace(".", "").isalnum() or (value.isalnum() and value == value.lower()):
+        return False
+    runs = _LETTER_RUNS.findall(value)
+    words = [word for run in runs for word in words_of(run)]
+    if len(words) < 2 or len(runs) > 1 + value.count("_") + value.count(".") + 2:
+        return False
+    long = [word for word in words if len(word) >= 3]
+    if len(long) < len(words) - 1 or sum(map(len, words)) < 4 * len(words):
+        return False
+    return all(_VOWEL.search(word) and not _CONSONANTS.search(word) for word in long)
 
 
 def _is_token_like_segment(value: str) -> bool:
-    return any(len(part) >= 20 and _digits(part) >= 2 for part in re.split(r"[/\\]", value))
+    """Say whether one part of what looks like a path is random: base64 has slashes too."""
+    for part in re.split(r"[/\\.]", value):
+        digits = _digits(part)
+        if len(part) >= 20 and digits >= 2:
+            return True
+        if len(part) >= 5 and digits and any(char.isupper() for char in part):
+            return True
+    return False
 
 
 def _digits(value: str) -> int:
@@ -210,11 +252,30 @@ def _is_token(value: str, context: Context) -> bool:
         and context.link is not Link.ASSIGNED
     ):
         return False
-    if context.link is Link.ASSIGNED or context.quoted:
+    if context.link is Link.ASSIGNED or (context.quoted and context.link is not Link.PROSE):
         return not (context.meaning.plural and value.isalpha() and not context.quoted)
     if context.link is Link.SPACED:
         return not (value.isalpha() and len(value) < 16) and not (value.isdigit() and len(value) < 6)
     return _is_token_like(value)
+
+
+_ALGORITHM = re.compile(
+    r"(?:sha|md|aes|rsa|base|utf|oauth|pbkdf|argon|scram|x|http|ed|hmac|bcrypt|ec|h|tls|v|rs|hs|es)[\-_]?(?:sha)?[\-_]?"
+    r"[0-9][0-9\-_.]{0,6}[a-z]{0,4}",
+    re.IGNORECASE,
+)
+
+
+def _is_unmistakable(value: str, context: Context) -> bool:
+    """Say whether a value can be told from a word without any separator before it."""
+    digits = _digits(value)
+    if not _is_token_like(value) or not digits or digits == len(value) or _ALGORITHM.fullmatch(value):
+        return False
+    if any(char in "/\\()<>:" for char in value) or value.startswith("-"):
+        return False
+    least = 8 if context.meaning.strength is Strength.PASSWORD else 10
+    mixed = value != value.lower() and value != value.upper()
+    return len(value) >= least and (mixed or digits >= 3) or context.quoted and least == 8 and len(value) >= 6
 
 
 def _is_token_like(value: str) -> bool:
@@ -253,6 +314,11 @@ def _looks_random(value: str, context: Context) -> bool:
     if len(parts) > 1 and wordlike == len(parts) and max(map(len, parts)) < 16:
         return False
     return digits >= 2 and letters >= 4 and (value != value.lower() or len(value) >= 20)
+
+
+def speaks(words: list[str]) -> bool:
+    """Say whether one of these lower-case words belongs to a sentence, and hardly to a pass phrase."""
+    return any(word in _PROSE or word in _SHORT_WORDS for word in words)
 
 
 def is_call(text: str, position: int) -> bool:

@@ -112,17 +112,22 @@ VENDORS = (
 _COMPILED = tuple((vendor, vendor.pattern()) for vendor in VENDORS)
 
 # Tokens without a prefix, told by their inner shape: (kind, a literal every one holds, pattern around it).
-_TELEGRAM = re.compile(r"(?:(?<![A-Za-z0-9_\-])|(?<=\\n))[0-9]{8,10}:[A-Za-z0-9_\-]{34,36}+(?![A-Za-z0-9_\-])")
+_TELEGRAM = re.compile(
+    r"(?:(?<![A-Za-z0-9_\-])|(?<=\\n))[0-9]{8,10}:[A-Za-z0-9_\-]{34,36}+(?![A-Za-z0-9_\-])"
+)
 _DISCORD = re.compile(
     r"(?:(?<![A-Za-z0-9_\-.])|(?<=\\n))[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{26,40}+"
 )
 _JWT = re.compile(r"eyJ[A-Za-z0-9_\-]{5,}+(?:\.[A-Za-z0-9_\-]*+){1,4}+")
+_COMMON_IN_BASE64 = ("cio", "pat", "dap")
 _ESCAPE_BEFORE = re.compile(r"(?:\\[nrtfbv]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z")
 
 
 def starts_word(text: str, position: int) -> bool:
     """Say whether a token can begin at `position`: no letter or digit before it, escapes apart (`\\n`, `%3D`)."""
     before = text[position - 1] if position else " "
+    if before in "/+" and text[position : position + 3] in _COMMON_IN_BASE64:
+        return False
     if not (before.isascii() and before.isalnum()):
         return True
     return _ESCAPE_BEFORE.search(text, max(0, position - 6), position) is not None

@@ -26,7 +26,7 @@ from temporality.actors.executor.content import Raised, Result, shorten
 from temporality.actors.executor.explanation import first_error, not_connected
 from temporality.actors.executor.failures import NotConnected
 from temporality.actors.executor.results import result_of
-from temporality.actors.executor.transports import HTTP_NOTE, HttpNote
+from temporality.actors.executor.streamable_http import HTTP_NOTE, HttpNote
 from temporality.protocol.agent import Effect
 from temporality.protocol.tool import EffectKnown
 
@@ -92,7 +92,7 @@ class Connection:
             if scope.cancelled_caught:
                 failure = NotConnected(f"it did not answer the handshake within {self._start_timeout_s:g} s")
         except Exception as error:  # noqa: BLE001 - whatever ends a connection is told to its callers
-            failure = not_connected(error, note.status)
+            failure = not_connected(error, note)
         finally:
             self._session = None
             with anyio.CancelScope(shield=True):
@@ -196,7 +196,7 @@ class Connection:
         except ValidationError as error:
             return Raised("tool_error", f"The server's reply is malformed: {first_error(error)}", unsure)
         except MCPError as error:
-            return await self._failed(error, note.status, timeout_s, unsure)
+            return await self._failed(error, note, timeout_s, unsure)
         finally:
             HTTP_NOTE.reset(token)
 
@@ -212,13 +212,11 @@ class Connection:
             await self._all_tools(session)
             return await session.send_request(request, _REPLY, request_read_timeout_seconds=timeout_s)
 
-    async def _failed(
-        self, error: MCPError, status: int | None, timeout_s: float, unsure: EffectKnown
-    ) -> Result:
+    async def _failed(self, error: MCPError, note: HttpNote, timeout_s: float, unsure: EffectKnown) -> Result:
         if error.code == types.REQUEST_TIMEOUT:
             return _timed_out(timeout_s, unsure)
-        if status is not None and error.code in _HTTP_STAND_INS:
-            return self._refused(status, error, unsure)
+        if error.code in _HTTP_STAND_INS and (note.failure is not None or note.status is not None):
+            return self._refused(error, note, unsure)
         if error.code == types.CONNECTION_CLOSED:
             return await self._lost(error, unsure)
         if error.code == types.METHOD_NOT_FOUND:
@@ -227,12 +225,16 @@ class Connection:
             return Raised("invalid_arguments", _message(error))
         return Raised("tool_error", _message(error), unsure if error.code == types.PARSE_ERROR else "none")
 
-    def _refused(self, status: int, error: MCPError, unsure: EffectKnown) -> Result:
-        if status == 404:
+    def _refused(self, error: MCPError, note: HttpNote, unsure: EffectKnown) -> Result:
+        """Say what the network or the HTTP layer did to a request in place of an answer."""
+        if note.status == 404 or note.never_sent:  # it was restarted, or is down
             self.close()
-            raise NotConnected("it answered HTTP 404: it does not know our session any more")
-        text = f"The server answered HTTP {status}: {_message(error)}"
-        return Raised("connection_lost", text, "none" if status in REFUSED_STATUSES else unsure)
+            raise not_connected(error, note)
+        if note.failure is not None:
+            what = f"The connection to the server was lost: {type(note.failure).__name__}"
+            return Raised("connection_lost", what, unsure)
+        text = f"The server answered HTTP {note.status}: {_message(error)}"
+        return Raised("connection_lost", text, "none" if note.status in REFUSED_STATUSES else unsure)
 
     async def _lost(self, error: MCPError, unsure: EffectKnown) -> Result:
         if self._transport.loss_is_seen and not (self._transport.gone.is_set() or self.ended.is_set()):

@@ -3,7 +3,8 @@
 from temporality.actors.executor.connection import Connection, Transport
 from temporality.actors.executor.environment import child_environment, find_command, resolve
 from temporality.actors.executor.settings import ExecutorSettings
-from temporality.actors.executor.transports import HttpTransport, StdioTransport
+from temporality.actors.executor.stdio import StdioTransport
+from temporality.actors.executor.streamable_http import HttpTransport
 from temporality.protocol.agent import McpServerSpec
 
 

@@ -7,6 +7,7 @@ from mcp import MCPError
 from pydantic import ValidationError
 
 from temporality.actors.executor.failures import NotConnected
+from temporality.actors.executor.streamable_http import HttpNote
 
 _DO_FOR_STATUS = {
     401: "check the server's headers: it wants other credentials",
@@ -16,20 +17,22 @@ _DO_FOR_STATUS = {
 }
 
 
-def not_connected(error: Exception, status: int | None) -> NotConnected:
-    """Explain what ended a connection; `status` is the last HTTP refusal, if there was one."""
+def not_connected(error: Exception, note: HttpNote) -> NotConnected:
+    """Explain what ended a connection, given what the HTTP layer noted."""
     cause = next(_leaves(error))
-    if isinstance(cause, NotConnected):
-        return cause
-    if status is not None and isinstance(cause, MCPError):
-        return NotConnected(
-            f"it answered HTTP {status}", _DO_FOR_STATUS.get(status, "check the server's log")
-        )
+    if isinstance(cause, MCPError) and note.failure is not None:
+        cause = note.failure
+    if isinstance(cause, MCPError) and note.status is not None:
+        do = _DO_FOR_STATUS.get(note.status, "check the server's log")
+        return NotConnected(f"it answered HTTP {note.status}", do)
     match cause:
-        case httpx2.ConnectError() | httpx2.ConnectTimeout():
-            return NotConnected("no connection: nothing answers there", "start the server or check the url")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
             return NotConnected(f"its url is not usable: {cause}", "write http://host:port/path")
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return NotConnected("no connection: nothing answers there", "start the server or check the url")
+        case httpx2.TransportError():
+            what = f"what answers there does not speak HTTP as expected ({type(cause).__name__})"
+            return NotConnected(what, "check the url")
         case MCPError():
             return NotConnected(f"it did not accept the handshake: {cause}")
         case OSError():

@@ -5,11 +5,13 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio.abc import Process
+from anyio.abc import Process, SocketAttribute, SocketStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from temporality.actors.executor.content import Raised, Result, Returned
 from temporality.actors.executor.mcp import McpSessions
@@ -52,7 +54,7 @@ async def server_on(port: int, ledger: Path) -> AsyncIterator[Process]:
 async def answering(response: bytes) -> AsyncIterator[str]:
     """Answer every HTTP request on a port of its own with the same bytes."""
 
-    async def serve(client: anyio.abc.SocketStream) -> None:
+    async def serve(client: SocketStream) -> None:
         async with client:
             request = b""
             while b"\r\n\r\n" not in request:
@@ -60,10 +62,64 @@ async def answering(response: bytes) -> AsyncIterator[str]:
             await client.send(response)
 
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    port = listener.extra(SocketAttribute.local_port)
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, serve)
         yield f"http://127.0.0.1:{port}/mcp"
+        tasks.cancel_scope.cancel()
+
+
+@dataclass
+class Wire:
+    """One TCP connection to a server, which a test may cut; counts the requests that went through."""
+
+    client: SocketStream
+    requests: int = 0
+    news: anyio.Event = field(default_factory=anyio.Event)
+
+    async def carry(self, port: int) -> None:
+        async with (
+            self.client,
+            await anyio.connect_tcp("127.0.0.1", port) as server,
+            anyio.create_task_group() as both,
+        ):
+
+            async def forward(source: SocketStream, target: SocketStream, *, asks: bool) -> None:
+                try:
+                    async for data in source:
+                        await target.send(data)
+                        if asks and b"tools/call" in data:
+                            self.requests += 1
+                            self.news.set()
+                            self.news = anyio.Event()
+                except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    pass
+                both.cancel_scope.cancel()
+
+            both.start_soon(lambda: forward(self.client, server, asks=True))
+            both.start_soon(lambda: forward(server, self.client, asks=False))
+
+    async def carried(self, requests: int) -> None:
+        """Wait until that many calls have been sent through this connection."""
+        with anyio.fail_after(20):
+            while self.requests < requests:
+                await self.news.wait()
+
+
+@asynccontextmanager
+async def wire_to(port: int) -> AsyncIterator[tuple[str, MemoryObjectReceiveStream[Wire]]]:
+    """Stand between clients and the server on `port`; gives the url, and each connection as it is made."""
+    made, wires = anyio.create_memory_object_stream[Wire](100)
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+
+    async def serve(client: SocketStream) -> None:
+        wire = Wire(client)
+        made.send_nowait(wire)
+        await wire.carry(port)
+
+    async with listener, made, wires, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, serve)
+        yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/mcp", wires
         tasks.cancel_scope.cancel()
 
 
@@ -112,6 +168,51 @@ async def test_server_that_dies_in_a_call_leaves_doubt_and_its_successor_serves_
             assert isinstance(await call(mcp, spec, "echo", text="again"), Returned)
 
 
+async def test_call_that_was_never_sent_leaves_no_doubt(tmp_path: Path) -> None:
+    port = free_port()
+    spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp")
+    async with sessions() as mcp:
+        async with server_on(port, tmp_path / "ledger"):
+            await call(mcp, spec, "echo", text="hi")
+        refused = await call(mcp, spec, "pay")
+        assert isinstance(refused, Raised)
+        assert (refused.error_class, refused.effect) == ("connection_lost", "none")
+        assert "nothing answers there" in refused.text
+
+
+async def test_call_whose_connection_is_cut_fails_alone(tmp_path: Path) -> None:
+    port = free_port()
+    async with (
+        sessions() as mcp,
+        server_on(port, tmp_path / "ledger"),
+        wire_to(port) as (url, wires),
+        anyio.create_task_group() as tasks,
+    ):
+        spec = McpServerSpec(url=url)
+        results: list[Result] = []
+
+        async def hang() -> None:
+            results.append(await call(mcp, spec, "hang"))
+
+        await call(mcp, spec, "echo", text="hi")
+        first = await wires.receive()  # one connection serves all calls that come one after another
+        tasks.start_soon(hang)
+        await first.carried(2)
+        tasks.start_soon(hang)
+        second = await wires.receive()
+        await second.carried(1)
+        await second.client.aclose()
+        with anyio.fail_after(20):
+            while not results:
+                await anyio.lowlevel.checkpoint()
+        (cut,) = results
+        assert isinstance(cut, Raised)
+        assert (cut.error_class, cut.effect) == ("connection_lost", "uncertain")
+        assert isinstance(await call(mcp, spec, "echo", text="again"), Returned)
+        assert len(results) == 1
+        tasks.cancel_scope.cancel()
+
+
 async def test_server_that_is_not_there_is_told_in_one_line_without_doubt_about_the_effect() -> None:
     spec = McpServerSpec(url=f"http://127.0.0.1:{free_port()}/mcp")
     async with sessions() as mcp:
@@ -141,7 +242,7 @@ async def test_refusal_at_the_start_names_the_status_and_what_to_check(status: s
 
 async def test_something_that_is_no_http_server_is_told() -> None:
     async with answering(b"SSH-2.0-OpenSSH_9.6\r\n") as url, sessions() as mcp:
-        with pytest.raises(UserError, match=r"tools\.mcp\.web: "):
+        with pytest.raises(UserError, match="does not speak HTTP as expected"):
             await mcp.tools("web", McpServerSpec(url=url))
 
 

@@ -1,20 +1,17 @@
-"""Transports of the MCP SDK's client: a child process's lines, and HTTP with a memory of refusals.
+"""The SDK client's transport over a child process: lines in, lines out, and what became of the child.
 
-Both tell the connection what the SDK's error doesn't say: how the child ended and what it printed before, and
-which HTTP status stands behind "Server returned an error response".
+The connection is told what an error of the SDK doesn't say: how the child ended, what it printed before, and
+that it printed something on stdout that is no message.
 """
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import anyio
-import httpx2
 import mcp_types as types
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from temporality.actors.executor.content import clean, shorten
@@ -28,9 +25,6 @@ JUNK_BYTES_READ_MAX = 8_192
 JUNK_LINES_MAX = 200
 """A program that prints so many of them before its first message is no MCP server."""
 STDERR_SHOWN_CHARACTERS_MAX = 600
-CONNECT_TIMEOUT_S = 10.0
-"""A server that doesn't take a connection by then is down."""
-
 Streams = tuple[Any, Any]
 
 
@@ -140,56 +134,3 @@ def _ending(returncode: int | None) -> str:
 
 def _last_lines(text: str) -> str:
     return text if len(text) <= STDERR_SHOWN_CHARACTERS_MAX else f"… {text[-STDERR_SHOWN_CHARACTERS_MAX:]}"
-
-
-@dataclass
-class HttpNote:
-    """What the HTTP layer saw while one request was served."""
-
-    status: int | None = None
-
-
-HTTP_NOTE: ContextVar[HttpNote | None] = ContextVar("http_note", default=None)
-"""The SDK's transport sends each message in its sender's context; so the response finds its caller's note."""
-
-
-async def _note_refusal(response: httpx2.Response) -> None:
-    note = HTTP_NOTE.get()
-    if note is not None and response.status_code >= 400:
-        note.status = response.status_code
-
-
-def _is_loopback(url: str) -> bool:
-    """Say whether a URL is on this machine, where no proxy of the environment must come between."""
-    return httpx2.URL(url).host in {"127.0.0.1", "::1", "localhost"}
-
-
-@dataclass
-class HttpTransport:
-    """Speaks streamable HTTP with a server; `gone` is set when its session is over."""
-
-    url: str
-    headers: Mapping[str, str]
-    loss_is_seen: ClassVar[bool] = False
-    gone: anyio.Event = field(default_factory=anyio.Event)
-
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Streams]:
-        """Keep an HTTP client while the context lasts; a server that can't be reached ends the context."""
-        timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)  # every request has a deadline of its own
-        async with (
-            httpx2.AsyncClient(
-                headers=dict(self.headers),
-                timeout=timeout,
-                event_hooks={"response": [_note_refusal]},
-                trust_env=not _is_loopback(self.url),
-            ) as client,
-            streamable_http_client(
-                self.url, http_client=client, max_sse_event_size=LINE_BYTES_MAX
-            ) as streams,
-        ):
-            yield streams
-
-    async def last_words(self) -> str:
-        """Say nothing: what HTTP knows is in the error."""
-        return ""

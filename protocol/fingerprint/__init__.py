@@ -35,6 +35,7 @@ KEY_BYTES = 12
 
 NORMALIZE_STEPS: tuple[Step, ...] = (
     *notation.STEPS,
+    wording.SUGGESTIONS,
     *literals.STEPS,
     wording.QUOTES,
     *literals.AFTER_QUOTES,

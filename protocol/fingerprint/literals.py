@@ -111,7 +111,7 @@ STEPS = (
         pattern=_NAMED_DATE,
         replacement="<time>",
         why="Dates that name the month, English or Russian, with the day of the week and the time if there.",
-        before="at Fri Jun 17 07:07:00 2005",
+        before="at Tue Mar 4 05:06:07 2031",
         after="at <time>",
         needs=_MONTHS,
     ),

@@ -41,8 +41,8 @@ STEPS = (
         pattern=re.compile(r"\.{3,}+|\.\.(?![/\\.])"),
         replacement="…",
         why="Dots that fill a line up to a value are as long as the line happens to be.",
-        before="illegal instruction......0",
-        after="illegal instruction…<num>",
+        before="checking quota......12",
+        after="checking quota…<num>",
         needs=("..",),
     ),
     Step(

@@ -51,6 +51,40 @@ _HTTP_WORD = re.compile(
     rf"{_WORD_START}(?:http(?:/[\d.]+)?\"?|err!|returned|responded(?: with)?|response|got|failed|request)"
     r":? ?[ (\[]\Z"
 )
+_LAST_WORDS = (
+    *(
+        "code",
+        "status",
+        "errno",
+        "error",
+        "err",
+        "retval",
+        "hresult",
+        "rc",
+        "ret",
+        "signal",
+        "sig",
+        "exit",
+        "exited",
+    ),
+    *("value", "number", "is", "was", "of", "with", "код", "кодом", "кода", "статус", "статусом", "ошибка"),
+    *("сигнал", "сигналом", "ошибки", "возврата", "выхода", "ответа", "состояния"),
+    *(
+        "http",
+        "/1.0",
+        "/1.1",
+        "/2",
+        "/3",
+        "err!",
+        "returned",
+        "responded",
+        "response",
+        "got",
+        "failed",
+        "request",
+    ),
+)
+"""How the text before a status ends: a quick test that spares most numbers the patterns above."""
 _LONG_CODE = re.compile(r"\d{3}\Z")
 _SEVERITY_BEFORE = re.compile(rf"{_WORD_START}(?:error|warning|fatal|note|rule|code){_ANNOUNCED}")
 _CODE_PLACE = re.compile(r"(?:^|\n|: )\Z")
@@ -66,6 +100,8 @@ _WORDS = frozenset(
 def _means_something(token: str, before: str, after: str) -> bool:
     """Tell whether a number or code was assigned a meaning, by its shape and by what is around it."""
     if _STATUS.fullmatch(token):
+        if not before.rstrip(" :=#([\"'").endswith(_LAST_WORDS):
+            return False
         if _STATUS_WORD.search(before):
             return after != " " or not _SEVERITY.search(before)
         return bool(_HTTP_STATUS.fullmatch(token) and _HTTP_WORD.search(before))
@@ -88,11 +124,21 @@ def _value(match: re.Match[str]) -> str:
         before = text[max(0, start - CONTEXT_REACH) : start].lower()
         if _means_something(body, before, tail[:1] or text[end : end + 1]):
             return match.group()
+    if body.isdecimal():
+        return f"<num>{tail}"
     typed = _TYPED.fullmatch(body)
     return f"<{typed.lastgroup if typed else 'id'}>{tail}"
 
 
 STEPS = (
+    Step(
+        name="rows of numbers",
+        pattern=re.compile(rf"(\d(?<![{TOKEN}].)\d*+)[ ,;]{{1,2}}\d[\d ,;]*(?<=\d)(?![{TOKEN}])"),
+        replacement=r"\1",
+        why="As many numbers as the data happens to have; the first stands for all, and may be a status.",
+        before="exit code 3 14 15, 92",
+        after="exit code 3",
+    ),
     Step(
         name="ranges of names",
         pattern=re.compile(r"\[(?<=[\w-].)(?:(?<=-.)|(?=\d+[-,]))(\d+)[\d,-]*+\]"),

@@ -17,7 +17,7 @@ _TYPE = "|".join(PLACEHOLDERS)
 STEPS = (
     Step(
         name="bounds",
-        pattern=re.compile(r"[<>](?<![\w<>].)=?<num>"),
+        pattern=re.compile(r"[<>](?<![\w<>=].)=?<num>"),
         replacement="<num>",
         why="Less than one second is a duration like others.",
         before="done in <1 second",
@@ -49,7 +49,7 @@ STEPS = (
         why="How many values are listed varies like the values; stars stand for one that is missing.",
         before="delete blk_1 blk_2, blk_3; fans 3552 **** 3515",
         after="delete <id>; fans <num>",
-        needs=("> <", ">,", ">;", ">:", ">|", ">/", ">+", ">-"),
+        needs=("> <", "> *", ">,", ">;", ">:", ">|", ">/", ">+", ">-"),
     ),
     Step(
         name="repeated lines",

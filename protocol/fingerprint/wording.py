@@ -27,7 +27,7 @@ _CODE = re.compile(r"E[A-Z]{3,}|ERR_[A-Z_]+")
 _TELLING_KEY = re.compile(
     r"(?i)(?<![^\W_])(?:error(?:_?(?:message|description|code|type))?|message|msg|detail|reason|title|cause"
     r"|exception|errno|code|status|state|type|kind|tag|category|level|mode|phase|action|event|op|operation|method)"
-    r"['\"]? ?([:=]) ?\Z"
+    r"['\"]? ?[:=] ?\Z"
 )
 
 
@@ -41,9 +41,9 @@ def _quoted(match: re.Match[str]) -> str:
         return match.group()
     if _HTTP_REQUEST.match(value) or _CODE.fullmatch(value) or (" " in value and _REPORT.search(value)):
         return match.group()
-    key = _TELLING_KEY.search(before)
-    ends_clause = after[:1] in ("", "}", ",", "]", ")", "\n")
-    return match.group() if value and key and (ends_clause or key[1] == "=") else "<str>"
+    sign = before.rstrip(" ")[-1:]
+    may_be_told = sign == "=" or (sign == ":" and after[:1] in ("", "}", ",", "]", ")", "\n"))
+    return match.group() if value and may_be_told and _TELLING_KEY.search(before) else "<str>"
 
 
 _SYSTEM_ERROR = (
@@ -54,24 +54,32 @@ _SYSTEM_ERROR = (
 )
 _SUBJECT = re.compile(rf": ([^\s:<>'\"][^\s:'\"]*+)(?=: {_SYSTEM_ERROR}(?!: ))")
 _COMMAND = re.compile(r"(?m:^)[^\s:<>'\"]++(?=: (?:command not found|команда не найдена)(?!: ))")
+_TRAILING = re.compile(
+    r"([CDFINPcdfinp](?<!\w.)(?:ommand not found|o such file or directory|ermission denied|ile exists"
+    r"|s a directory|ot a directory): )[^\s<>'\":]+(?=\n|\Z)"
+)
+
 _NOUN = (
-    r"(?:column|table|relation|schema|view|database|index|role|option|argument|flag|switch|command|subcommand|action"
-    r"|key|field|property|attribute|parameter|variable|name|identifier|symbol|function|method|macro|module|package"
-    r"|distribution|requirement|library|file|directory|folder|host|hostname|service|unit|target|task|job|container"
-    r"|image|volume|network|branch|tag|revision|ref|repository|remote|device|interface|class|struct|trait|resource"
-    r"|plugin|extension|encoding|locale|keyword|operator|token|topic|queue|bucket|node)s?"
+    r"(?:column|table|relation|schema|view|database|index|role|option|argument|flag|switch|command|subcommand"
+    r"|action|operation|script|key|field|property|attribute|parameter|variable|name|identifier|symbol|function"
+    r"|method|macro|module|package|distribution|requirement|library|file|directory|folder|host|hostname|service"
+    r"|unit|target|task|job|container|image|volume|network|branch|tag|revision|ref|repository|remote|device"
+    r"|interface|class|struct|trait|resource|plugin|extension|encoding|locale|keyword|operator|token|topic|queue"
+    r"|bucket|node)s?"
 )
 _NOT_A_NAME = (
-    r"(?!<|\w+ing\b|(?i:in|of|for|is|was|were|are|with|without|from|or|and|but|to|at|on|as|by|has|have|had|does|did|the"
-    r"|an?|that|this|who|which|when|while|because|not|no|found|exists?|errors?|available|specified|given|unknown|names?"
-    r"|ids?|authentication|requests?|accounts?|inputs?|data|process(?:es)?|sessions?|groups?|modes?|levels?|keys?|types?"
-    r"|values?|interface|agent|space|settings?|permissions?|access)(?![\w=-]))"
+    r"(?!<|\w+ing\b|(?i:in|of|for|is|was|were|are|with|without|from|or|and|but|to|at|on|as|by|has|have|had|does"
+    r"|did|the|an?|that|this|who|which|when|while|because|not|no|found|exists?|available|specified|given|unknown"
+    r"|(?:error|name|id|request|account|input|session|group|mode|level|key|type|value|setting|permission|format"
+    r"|length|size|version|character|state|code|number|list|path|definition|reference|call|agent|space)s?"
+    r"|authentication|data|process(?:es)?|interface|access|syntax|status)(?![\w=-]))"
 )
 _NAMED = re.compile(
-    r"([CFILNRSUcfilnrsu](?<!\w.)(?:(?:o|uch|n(?:known|defined|recogni[sz]ed|declared)|onexistent|ind|ocate|esolve"
+    r"([FILMNRSUfilmnrsu](?<!\w.)(?:(?:o|uch|n(?:known|defined|recogni[sz]ed|declared)|onexistent|ind|ocate|esolve"
     rf"|mport|oad|atisfies) (?:such |the |any |matching )?{_NOUN}(?: found)?(?: named| called| for)?:? "
-    r"|ommand not found: ))"
-    rf"{_NOT_A_NAME}[^\s<>'\"(),;:]+(?=[ .]?(?:\Z|[\n,;):(]| (?:in|for|on|at|or|is|was|does|from|of) ))"
+    rf"|(?:nvalid|issing) {_NOUN}: ))"
+    rf"{_NOT_A_NAME}[^\s<>'\"(),;:]+"
+    r"(?=\.?(?:\Z|\n| [A-Z(]| ?[,;):]| (?:in|for|on|at|or|is|was|does|from|of) ))"
 )
 _ACCOUNT = re.compile(
     r"([AHLUahlu](?<!\w.)(?:ccount|ost|ogin|ser)(?:name)?:? )" + _NOT_A_NAME + r"[^\s<>'\"(),;:\[\]]+"
@@ -82,8 +90,10 @@ _KEYED = re.compile(r"([=:](?:(?<=[\w\])]=)|(?<=\w =)|(?<=['\"]:)))( ?)([^\W\d][
 _CHOICE = re.compile(r"(?i:true|false|null|none|nil|yes|no|on|off|undefined)")
 _DOTTED = re.compile(r"[A-Za-z_][\w$-]*+(?:\.[\w$-]+){1,12}")
 _NAMING_KEY = re.compile(
-    r"(?i)(?<![^\W_])(?:host(?:name)?|node|server|client|peer|name|label|id|path|file|dir) ?\Z"
+    r"(?i)(?<![^\W_])(?:host(?:name)?|node|server|client|peer|name|label|id|path|file|dir)\Z"
 )
+_NAMING_ENDS = frozenset("st me de er nt el id th le ir".split())
+"""How the names of naming keys end: a quick test that spares other keys the pattern."""
 
 
 def _account(match: re.Match[str]) -> str:
@@ -95,13 +105,28 @@ def _account(match: re.Match[str]) -> str:
 def _keyed(match: re.Match[str]) -> str:
     """Mask a yes or no, a dotted name, and any word after a key that says it is a name."""
     sign, blank, value = match.groups()
-    before = match.string[max(0, match.start() - 12) : match.start()]
-    varies = _CHOICE.fullmatch(value) or (
-        sign == "=" and (_DOTTED.fullmatch(value) or _NAMING_KEY.search(before))
-    )
+    varies: object = _CHOICE.fullmatch(value)
+    if sign == "=" and not varies:
+        key = match.string[max(0, match.start() - 12) : match.start()].rstrip(" ")
+        names = key[-2:].lower() in _NAMING_ENDS and _NAMING_KEY.search(key)
+        varies = names or _DOTTED.fullmatch(value)
     return f"{sign}{blank}<val>" if varies else match.group()
 
 
+_SUGGESTION = re.compile(
+    r"[ \n.,;-]{0,4}\(?(?:[Dd]id you mean|[Mm]aybe you meant|[Tt]he most similar commands? (?:is|are)"
+    r"|[Вв]озможно, вы имели в виду)[^\n?]*\??\)?(?:\n[^\s:]{1,40}(?=\n|\Z))*"
+)
+
+SUGGESTIONS = Step(
+    name="suggestions",
+    pattern=_SUGGESTION,
+    replacement="",
+    why="What a tool guesses was meant follows from the mistyped word, or is missing for it.",
+    before="'psuh' is not a command. Did you mean this?\npush\npull",
+    after="<str> is not a command",
+    needs=("id you mean", "aybe you meant", "most similar command", "имели в виду"),
+)
 QUOTES = Step(
     name="quoted values",
     pattern=_QUOTED,
@@ -131,6 +156,15 @@ STEPS = (
         needs=("command not found", "команда не найдена"),
     ),
     Step(
+        name="trailing subjects",
+        pattern=_TRAILING,
+        replacement=r"\1<name>",
+        why="Other shells put the subject behind the error.",
+        before="cd: no such file or directory: projct",
+        after="cd: no such file or directory: <name>",
+        needs=("ommand not found: ", "directory: ", "ermission denied: ", "ile exists: "),
+    ),
+    Step(
         name="named things",
         pattern=_NAMED,
         replacement=r"\1<name>",
@@ -143,8 +177,8 @@ STEPS = (
         pattern=_ACCOUNT,
         replacement=_account,
         why="A user or host named after a preposition, or after `invalid` or `unknown`.",
-        before="session closed for user cyrus",
-        after="session closed for user <name>",
+        before="shell closed for user alice",
+        after="shell closed for user <name>",
         needs=("ser", "ccount", "ogin", "ost"),
     ),
     Step(
@@ -152,8 +186,8 @@ STEPS = (
         pattern=_FOR_FROM,
         replacement=" for <name>",
         why="The same without the noun, when an address follows.",
-        before="Failed password for root from 10.0.0.7",
-        after="Failed password for <name> from <ip>",
+        before="Rejected key for alice from 10.0.0.7",
+        after="Rejected key for <name> from <ip>",
         needs=(" from <",),
     ),
     Step(

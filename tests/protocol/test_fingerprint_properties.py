@@ -91,7 +91,7 @@ fragments = st.sampled_from(
         *(
             "2026-01-02",
             "12:30:01",
-            "Fri Jun 17",
+            "Tue Mar 4",
             "17 июня",
             "ms",
             "KB",
@@ -124,7 +124,7 @@ fragments = st.sampled_from(
 texts = st.one_of(st.lists(fragments, max_size=30).map("".join), st.text(max_size=200))
 
 
-@settings(max_examples=600)
+@settings(max_examples=600, derandomize=True)
 @given(texts)
 def test_normalizing_a_normalized_text_changes_nothing(text: str) -> None:
     once = normalize(text)

@@ -105,6 +105,15 @@ SAME = {
     ),
     "sqlite": ("no such column: price", "no such column: total"),
     "shell": ("bash: line 1: gti: command not found", "bash: line 7: pyhton: command not found"),
+    "suggestion": (
+        "git: 'psuh' is not a git command.\n\nThe most similar commands are\n\tpush\n\tpull",
+        "git: 'brnch' is not a git command.\n\nThe most similar command is\n\tbranch",
+    ),
+    "suggestion that python lacks": (
+        "NameError: name 'lenght' is not defined. Did you mean: 'length'?",
+        "NameError: name 'qux' is not defined",
+    ),
+    "trailing subject": ("cd: no such file or directory: projct", "cd: no such file or directory: a"),
     "zsh": ("zsh: command not found: gti", "zsh: command not found: pyhton"),
     "windows path": (
         r"Access is denied: C:\Users\ann\Desktop\a.txt",
@@ -162,6 +171,7 @@ APART = {
     "reason in JSON": ('{"error": "NotFound"}', '{"error": "Forbidden"}'),
     "request method": ('"GET /v1/x HTTP/1.1" failed', '"DELETE /v1/x HTTP/1.1" failed'),
     "key": ("timeout=5 exceeded", "retries=5 exceeded"),
+    "announced by a noun alone": ("unknown file format", "unknown file type"),
     "mode": ("cannot open, mode=read", "cannot open, mode=write"),
     "technical word": ("no ipv4 route", "no ipv6 route"),
     "words with a slash": ("input/output error", "read/write error"),
@@ -177,7 +187,7 @@ def test_texts_that_differ_in_meaning_are_two_situations(one: str, other: str) -
 
 
 OTHER_TRADES = {
-    "blocks": ("Receiving block blk_-562 src: /10.1.2.3:4455", "Receiving block blk_77 src: /10.9.8.7:1"),
+    "blocks": ("replicating blk_-562 from /10.1.2.3:4455", "replicating blk_77 from /10.9.8.7:1"),
     "containers": (
         "Launching container_e01_1444_0017_02_000007 on worker-a.cluster.local:45454",
         "Launching container_1445_0011_01_000002 on worker2:45454",
@@ -187,7 +197,7 @@ OTHER_TRADES = {
         "rdd_42_7 stored (size 5.2 KB, free 369.2 KB)",
         "rdd_1_0 stored (size 12.0 B, free 1.2 GB)",
     ),
-    "task ids": ("Finished task 0.0 in stage 1.0 (TID 7)", "Finished task 12.1 in stage 40.0 (TID 1293)"),
+    "task ids": ("Task 0.0 of stage 1.0 (TID 7) is done", "Task 12.1 of stage 40.0 (TID 1293) is done"),
     "instances": (
         "[instance: 7f3e0a52-11aa-4c1d-9a3b-0123456789ab] took 19.05 seconds to boot",
         "[instance: 00000000-0000-4000-8000-000000000000] took 7 seconds to boot",
@@ -201,24 +211,24 @@ OTHER_TRADES = {
         'lock=9, tag="display", name=shell, held=false, uid=0',
     ),
     "window token": (
-        "Skipping Token{df0798e Record{3b04890 u0 com.acme.app/.ui.Main t761}}",
-        "Skipping Token{1a2b3c4 Record{99 u0 org.other/.Player t9}}",
+        "Dropping Token{df0798e Record{3b04890 u0 com.acme.app/.ui.Main t761}}",
+        "Dropping Token{1a2b3c4 Record{99 u0 org.other/.Player t9}}",
     ),
     "package store": (
-        r"Loaded stack v6.1.7601.23505 with Core: C:\Windows\winsxs\amd64_x_none_681a\core.dll",
-        r"Loaded stack v6.1.7600.1 with Core: C:\Windows\winsxs\x86_y_none_9\core.dll",
+        r"Using stack v6.1.7601.23505 found at C:\Windows\winsxs\amd64_x_none_681a\core.dll",
+        r"Using stack v6.1.7600.1 found at C:\Windows\winsxs\x86_y_none_9\core.dll",
     ),
-    "session": ("Session: 30546173_4261722401 initialized", "Session: 1_2 initialized"),
-    "interface": ("en0: BSSID changed to 5c:50:15:36:bc:03", "en1: BSSID changed to 00:1b:44:11:3a:b7"),
+    "ticket": ("Ticket 30546173_4261722401 opened", "Ticket 1_2 opened"),
+    "interface": ("wlan0: roamed to 5c:50:15:36:bc:03", "wlan1: roamed to 00:1b:44:11:3a:b7"),
     "pid in brackets": ("agentd[129]: denied", "agentd[30001]: denied"),
     "node ranges": ("drained node-[40-63]", "drained node-129"),
-    "fan speeds": ("Fan speeds ( 3552 3534 **** 3515 )", "Fan speeds ( 3500 3500 3500 3500 )"),
+    "fan speeds": ("fans at ( 3552 3534 **** 3515 )", "fans at ( 3500 3500 3500 3500 )"),
     "node records": (
-        "inconsistent nodesets node-31 0x1ff <ok> node-0 0xfff <ok> node-1 0xfff <ok>",
-        "inconsistent nodesets node-3 0x1f <ok> node-9 0xff <ok>",
+        "views differ: node-31 0x1ff <ok> node-0 0xfff <ok> node-1 0xfff <ok>",
+        "views differ: node-3 0x1f <ok> node-9 0xff <ok>",
     ),
-    "login": ("session opened for user cyrus by (uid=0)", "session opened for user news by (uid=0)"),
-    "reverse name": ("connection from 10.0.0.1 (a.example.net)", "connection from 10.0.0.2 ()"),
+    "login": ("shell opened for user alice by (uid=0)", "shell opened for user bob by (uid=0)"),
+    "reverse name": ("a caller at 10.0.0.1 (a.example.net)", "a caller at 10.0.0.2 ()"),
     "sizes said twice": ("sent 1165 bytes (1.13 KB)", "sent 90 bytes"),
 }
 

@@ -75,12 +75,14 @@ class EmbeddedServer:
         cluster: ClusterRoute | None = None,
         name: str = "temporality",
         user: ServerUser | None = None,
+        disk_free_bytes_min: int = DISK_FREE_BYTES_MIN,
     ) -> None:
         self.folder = folder
         self.port = port
         self.user = user or ServerUser("temporality", secrets.token_urlsafe(24))
         self.version = ""
         self._sync: Sync = sync
+        self._disk_free_bytes_min = disk_free_bytes_min
         self._users = (self.user, *users)
         self._cluster = cluster
         self._name = name
@@ -119,7 +121,7 @@ class EmbeddedServer:
             log_from = self.log_path.stat().st_size if self.log_path.exists() else 0
             self._process = await self._spawn()
         except OSError as error:
-            raise _disk_error(self.folder, error) from error
+            raise disk_error(self.folder, error) from error
         try:
             with anyio.fail_after(START_TIMEOUT_S):
                 await self._wait_until_ready(log_from)
@@ -144,8 +146,8 @@ class EmbeddedServer:
                 with anyio.move_on_after(STOP_TIMEOUT_S):
                     await process.wait()
                 await self.kill()
-            (self.folder / "url").unlink(missing_ok=True)
-            if self._lock is not None:
+            if self._lock is not None:  # else the folder is somebody else's
+                (self.folder / "url").unlink(missing_ok=True)
                 os.close(self._lock)
                 self._lock = None
 
@@ -178,7 +180,7 @@ class EmbeddedServer:
         for stale in self.folder.glob("nats-server*.ports"):
             stale.unlink(missing_ok=True)
         free = shutil.disk_usage(self.folder).free
-        if free < DISK_FREE_BYTES_MIN:
+        if free < self._disk_free_bytes_min:
             raise OSError(errno.ENOSPC, f"only {free} bytes are free")
 
     async def _spawn(self) -> Process:
@@ -235,7 +237,7 @@ class EmbeddedServer:
             ("permission denied", errno.EACCES),
         ):
             if phrase in lowered:
-                return _disk_error(self.folder, OSError(number, phrase))
+                return disk_error(self.folder, OSError(number, phrase))
         lines = [line for line in text.splitlines() if "[FTL]" in line or "nats-server:" in line]
         reason = lines[-1].split("[FTL]")[-1].strip() if lines else "the server ended at once"
         return UserError(str(self.folder), reason, f"read {self.log_path}")
@@ -347,7 +349,8 @@ async def _version_of(port: int) -> str:
     return str(info["version"])
 
 
-def _disk_error(folder: Path, error: OSError) -> UserError:
+def disk_error(folder: Path, error: OSError) -> UserError:
+    """Return what a failure of the disk means to the user, in one line."""
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return UserError(str(folder), "it can't be written", "make it writable, or choose another data_dir")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

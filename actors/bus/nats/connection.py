@@ -38,6 +38,10 @@ _VIOLATION = re.compile(r'permissions violation for (?:publish|subscription) to 
 _REFUSED_LOGIN = ("authorization", "authentication")
 
 
+class _LoginRefused(Exception):
+    """No use in trying again."""
+
+
 class Connection:
     """A NATS connection that survives outages; `failure` is set once it is over for good."""
 
@@ -53,7 +57,7 @@ class Connection:
         self._subscribed: list[str] = []
         self._subjects_in_use: list[Callable[[], Sequence[str]]] = [lambda: self._subscribed]
         self._connect_error: Exception | None = None
-        self._login_refused = anyio.CancelScope()
+        self._opening = True
         self._closing = False
 
     async def open(
@@ -69,7 +73,7 @@ class Connection:
     ) -> None:
         """Connect to one of `servers`. Raises `BusError` at the deadline, at once if the login is refused."""
         try:
-            with anyio.move_on_after(timeout_s), self._login_refused:
+            with anyio.move_on_after(timeout_s):
                 await self.client.connect(
                     servers=list(servers),
                     name=name,
@@ -87,9 +91,12 @@ class Connection:
                     max_outstanding_pings=PINGS_OUTSTANDING_MAX,
                     pending_size=BUFFER_BYTES_MAX,
                 )
+        except _LoginRefused:
+            pass
         except BaseException:
             await self._abandon()
             raise
+        self._opening = False
         if not self.client.is_connected:
             await self._abandon()
             hosts = ", ".join(f"{urlsplit(server).hostname}:{urlsplit(server).port}" for server in servers)
@@ -216,8 +223,12 @@ class Connection:
             self._fail(PermissionDenied(f"this NATS user may not use the subject {subject}"))
             return
         self._connect_error = error
-        if not self.client.is_connected and any(word in text for word in _REFUSED_LOGIN):
-            self._login_refused.cancel()
+        transport = self.client._transport  # noqa: SLF001  # its only door
+        if transport is not None and not (self._opening or self._closing or self.client.is_connected):
+            # nats-py opens the next socket without closing one on which the server did not greet.
+            transport.close()  # type: ignore[no-untyped-call]
+        if self._opening and any(word in text for word in _REFUSED_LOGIN):
+            raise _LoginRefused  # nats-py would try for ever; this leaves its connect
 
     async def _on_reconnected(self) -> None:
         for resume in tuple(self._resumers):

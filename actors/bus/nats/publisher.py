@@ -30,6 +30,10 @@ WRONG_LAST_SEQUENCE = 10071
 WRONG_LAST_SEQUENCE_IN_PROCESS = 10164
 """R3: another writer of the subject is being served, so this one would come too late."""
 
+SILENCE_S = 2.0
+"""A publish that reached a leader in the moment it died is never answered; a copy may reach the next one.
+Longer than a slow disk takes, since the copy of an expecting publish that was stored is refused."""
+
 
 class _Ack(msgspec.Struct, frozen=True):
     stream: str = ""
@@ -77,7 +81,7 @@ class Publisher:
         while True:
             try:
                 message: Msg = await self._replies.ask(
-                    subject, payload, headers, deadline=deadline, survives=True
+                    subject, payload, headers, deadline=deadline, survives=True, again_s=SILENCE_S
                 )
             except DeadlinePassed:
                 raise PublishUnconfirmed(f"{subject}: no acknowledgement in {timeout_s:g} s") from None

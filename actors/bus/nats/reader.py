@@ -3,11 +3,12 @@
 import asyncio
 import base64
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from nats.aio.msg import Msg
 
-from temporality.actors.bus.nats.api import NO_RESPONDERS, ApiError, JetStreamApi, status_of
+from temporality.actors.bus.nats.api import ApiError, JetStreamApi, status_of
 from temporality.actors.bus.nats.publisher import MESSAGE_ID
 from temporality.actors.bus.nats.replies import DeadlinePassed, Replies, Waiting
 from temporality.actors.bus.port import Stored
@@ -45,23 +46,16 @@ class _Batch(Waiting):
 
     __slots__ = ("found",)
 
-    found: list[Stored]
+    def __init__(self, *question: Any) -> None:
+        super().__init__(*question)
+        self.found: list[Stored] = []
 
     def receive(self, message: Msg) -> None:
-        if self.future.done():
+        """Take a message of the batch, or its end: 204, or 404 and 503 when there is nothing to be had."""
+        if status_of(message) is not None:
+            self.settle(self.found)
             return
-        status = status_of(message)
-        if status is None:
-            headers = message.headers or {}
-            self._keep(message, headers)
-        elif status == NO_RESPONDERS:
-            self.future.set_result(None)
-        else:  # 204 ends a batch, 404 says that there is nothing
-            self.future.set_result(getattr(self, "found", []))
-
-    def _keep(self, message: Msg, headers: Mapping[str, str]) -> None:
-        if not hasattr(self, "found"):
-            self.found = []
+        headers = message.headers or {}
         self.found.append(
             Stored(
                 headers["Nats-Subject"],
@@ -96,7 +90,7 @@ class Reader:
         first = await self._get(stream, {"seq": after + 1, "next_by_subj": subject})
         return [] if first is None else [first]
 
-    async def _batch(self, stream: str, subject: str, after: int, count_max: int) -> list[Stored] | None:
+    async def _batch(self, stream: str, subject: str, after: int, count_max: int) -> list[Stored]:
         question = {
             "seq": after + 1,
             "next_by_subj": subject,
@@ -104,7 +98,7 @@ class Reader:
             "max_bytes": BATCH_BYTES_MAX,
         }
         try:
-            found: list[Stored] | None = await self._replies.ask(
+            found: list[Stored] = await self._replies.ask(
                 f"$JS.API.DIRECT.GET.{stream}",
                 msgspec.json.encode(question),
                 None,
@@ -113,7 +107,7 @@ class Reader:
                 kind=_Batch,
             )
         except DeadlinePassed:
-            return None
+            return []
         return found
 
     async def _get(self, stream: str, question: dict[str, object]) -> Stored | None:

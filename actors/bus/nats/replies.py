@@ -20,10 +20,26 @@ class DeadlinePassed(Exception):
     """No answer came in time."""
 
 
+class _Silence(Exception):
+    """No answer came to this copy of a question."""
+
+
 class Waiting:
     """One question under way; `future` gets its answer."""
 
-    __slots__ = ("deadline", "epoch", "future", "headers", "payload", "reply", "subject", "survives", "token")
+    __slots__ = (
+        "answer",
+        "deadline",
+        "epoch",
+        "future",
+        "headers",
+        "payload",
+        "reply",
+        "silence_at",
+        "subject",
+        "survives",
+        "token",
+    )
 
     def __init__(
         self,
@@ -43,12 +59,30 @@ class Waiting:
         self.headers = headers
         self.survives = survives
         self.epoch = -1
+        self.silence_at = deadline
+        self.answer: Any = None
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def receive(self, message: Msg) -> None:
         """Take an answer; this kind is content with the first."""
-        if not self.future.done():
-            self.future.set_result(message)
+        self.settle(message)
+
+    def settle(self, answer: Any) -> None:
+        """Hand the question its answer, also if it is just about to be asked again."""
+        if self.answer is None:
+            self.answer = answer
+            if not self.future.done():
+                self.future.set_result(None)
+
+    def expire(self, now: float) -> float | None:
+        """Break off the wait if its time is up; return when to look again, or None if it is over."""
+        if self.future.done():
+            return None
+        due = min(self.deadline, self.silence_at)
+        if due > now:
+            return due
+        self.future.set_exception(DeadlinePassed() if self.deadline <= now else _Silence())
+        return None
 
 
 class Replies:
@@ -81,12 +115,14 @@ class Replies:
         *,
         deadline: float,
         survives: bool,
+        again_s: float | None = None,
         kind: type[Waiting] = Waiting,
     ) -> Any:
         """Send a question and return what its `kind` makes of the answers.
 
         `deadline` is a time of the event loop's clock; with `survives` the question is sent again after a
-        reconnect. Raises `DeadlinePassed`, or what ended the connection.
+        reconnect, with `again_s` also after that long without an answer. Raises `DeadlinePassed`, or what
+        ended the connection.
         """
         connection = self._connection
         connection.check()
@@ -95,12 +131,19 @@ class Replies:
         reply = f"{self._prefix}.{token}"
         waiting = kind(token, reply, deadline, subject, payload, headers, survives)
         self._waiting[token] = waiting
-        self._watch(deadline)
         try:
-            if connection.client.is_connected or not survives:
-                waiting.epoch = connection.epoch
-                await connection.post(subject, payload, reply, headers)
-            return await waiting.future
+            while waiting.answer is None:
+                if again_s is not None:
+                    waiting.silence_at = self._loop.time() + again_s
+                self._watch(min(deadline, waiting.silence_at))
+                if connection.client.is_connected or not survives:
+                    waiting.epoch = connection.epoch
+                    await connection.post(subject, payload, reply, headers)
+                try:
+                    await waiting.future
+                except _Silence:
+                    waiting.future = self._loop.create_future()
+            return waiting.answer
         finally:
             del self._waiting[token]
 
@@ -125,12 +168,9 @@ class Replies:
     def _expire(self) -> None:
         self._timer = None
         now = self._loop.time()
-        for waiting in self._waiting.values():
-            if waiting.deadline <= now and not waiting.future.done():
-                waiting.future.set_exception(DeadlinePassed())
-        live = [waiting.deadline for waiting in self._waiting.values() if not waiting.future.done()]
-        if live:
-            self._watch(min(live))
+        due = [at for waiting in self._waiting.values() if (at := waiting.expire(now)) is not None]
+        if due:
+            self._watch(min(due))
 
     def _fail_all(self, error: BusError) -> None:
         if self._timer is not None:

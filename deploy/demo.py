@@ -16,15 +16,14 @@ from pathlib import Path
 import anyio
 import msgspec
 from rich.console import Console
-from temporality.deploy.cli.timeline_tree import render_timeline
 from temporality.storage.knowledge_files import read_items
-from temporality.storage.timeline_view import timeline_of
 
 from temporality.actors.bus.port import Bus
 from temporality.actors.model.script_file import load_script
 from temporality.actors.model.scripted_server import serve_scripted
 from temporality.deploy.agent_file import load_agent
 from temporality.deploy.assembly import open_bus
+from temporality.deploy.cli.timeline_tree import render_timeline
 from temporality.deploy.config import Config, Environment
 from temporality.deploy.knowledge import import_items
 from temporality.deploy.local import deployment
@@ -36,6 +35,7 @@ from temporality.protocol.fact import PublicFact
 from temporality.protocol.identity import RunIdentity, new_run_id
 from temporality.protocol.run import StartRun
 from temporality.protocol.streams import FACTS
+from temporality.storage.timeline_view import timeline_of
 
 EXAMPLES = Path(__file__).parent / "examples"
 FACTS_WAIT_S = 10.0
@@ -76,14 +76,15 @@ async def run_demo(
     config = Config(data_dir=str(folder))
     async with _model(folder, environment, model) as variables:
         with console.status("starting …") as status:
-            async with deployment(
-                config,
-                Environment(variables),
-                progress=lambda words: status.update(f"{words} …"),
-            ) as running, open_bus(running.url, name="temporality-demo") as bus:
-                await import_items(
-                    bus, read_items(EXAMPLES / "knowledge" / "git.jsonl"), decided_by="demo"
-                )
+            async with (
+                deployment(
+                    config,
+                    Environment(variables),
+                    progress=lambda words: status.update(f"{words} …"),
+                ) as running,
+                open_bus(running.url, name="temporality-demo") as bus,
+            ):
+                await import_items(bus, read_items(EXAMPLES / "knowledge" / "git.jsonl"), decided_by="demo")
                 status.stop()
                 console.print(f"task: {task}")
                 result = await run_to_end(bus, start, console=console)

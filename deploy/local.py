@@ -108,7 +108,7 @@ async def _run_task(
 
 
 def _process(kind: str, url: str, config: Config, env: Mapping[str, str]) -> ActorProcess:
-    command = ["-m", "temporality.deploy.cli", "actor", kind, "--child"]
+    command = ["-m", "temporality.deploy.child", kind]
     variables = {
         **env,
         "TEMPORALITY_DATA_DIR": str(config.data_path.absolute()),

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from temporality.deploy.child import exit_code, first_of_ours
 from temporality.deploy.cli import (
     actor,
     demo,
@@ -26,7 +27,10 @@ from temporality.deploy.cli import (
 )
 from temporality.deploy.cli.settings import Settings
 from temporality.deploy.config import Environment, load_config
-from temporality.protocol.errors import EXIT_CODES, TemporalityError, UserError
+from temporality.protocol.errors import TemporalityError
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells give it."""
 
 app = typer.Typer(
     name="temporality",
@@ -58,26 +62,12 @@ for name, group in (("knowledge", knowledge), ("trigger", trigger), ("probe", pr
 def main() -> None:
     """Run the command line; exit with the status that the outcome calls for."""
     try:
-        app(standalone_mode=True)
-    except BaseExceptionGroup as group:
-        errors = _leaves(group)
-        sys.exit(_report(next((e for e in errors if isinstance(e, UserError)), errors[0])))
-    except TemporalityError as error:
-        sys.exit(_report(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-def _report(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt):
-        return 130
-    if not isinstance(error, TemporalityError):
-        raise error
-    print(f"temporality: {error}", file=sys.stderr)
-    return next((status for kind, status in EXIT_CODES.items() if isinstance(error, kind)), 1)
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]
+        app()
+    except BaseException as error:
+        cause = first_of_ours(error)
+        if isinstance(cause, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        if not isinstance(cause, TemporalityError):
+            raise
+        print(f"temporality: {cause}", file=sys.stderr)
+        sys.exit(exit_code(cause))

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from temporality.deploy.cli.settings import Settings, progress_console, result_console, run_async
+from temporality.deploy.cli.settings import Settings, progress_console, result_console
 from temporality.deploy.demo import run_demo
+from temporality.deploy.event_loop import run_async
 
 
 class Scenario(enum.StrEnum):

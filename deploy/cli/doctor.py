@@ -8,7 +8,8 @@ from rich.markup import escape
 
 from temporality.deploy.agent_file import load_agent
 from temporality.deploy.checks import checks
-from temporality.deploy.cli.settings import Settings, result_console, run_async
+from temporality.deploy.cli.settings import Settings, result_console
+from temporality.deploy.event_loop import run_async
 from temporality.protocol.agent import AgentSpec
 
 

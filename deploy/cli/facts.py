@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from temporality.deploy.cli.settings import Settings, run_async
+from temporality.deploy.cli.settings import Settings
+from temporality.deploy.event_loop import run_async
 from temporality.protocol import subjects
 from temporality.protocol.streams import FACTS
 

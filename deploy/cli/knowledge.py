@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from temporality.storage.knowledge_files import read_items, write_items
 
-from temporality.deploy.cli.settings import Settings, progress_console, result_console, run_async
+from temporality.deploy.cli.settings import Settings, progress_console, result_console
+from temporality.deploy.event_loop import run_async
 from temporality.deploy.knowledge import current_items, import_items
 from temporality.protocol.editorial import KnowledgeItem
 from temporality.protocol.errors import UserError

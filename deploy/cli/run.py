@@ -13,7 +13,8 @@ from rich.table import Table
 
 from temporality.actors.tracing_export import configure_tracing
 from temporality.deploy.agent_file import load_agent
-from temporality.deploy.cli.settings import Settings, progress_console, result_console, run_async
+from temporality.deploy.cli.settings import Settings, progress_console, result_console
+from temporality.deploy.event_loop import run_async
 from temporality.deploy.watching import RunResult, run_to_end
 from temporality.protocol.errors import UserError
 from temporality.protocol.identity import DEFAULT_PROJECT, RunIdentity, new_run_id

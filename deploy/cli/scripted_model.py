@@ -8,8 +8,9 @@ import typer
 
 from temporality.actors.model.script_file import load_script
 from temporality.actors.model.scripted_server import serve_scripted
-from temporality.deploy.cli.actor import stop_on_signal
-from temporality.deploy.cli.settings import progress_console, run_async
+from temporality.deploy.child import stop_on_signal
+from temporality.deploy.cli.settings import progress_console
+from temporality.deploy.event_loop import run_async
 
 
 def register(app: typer.Typer) -> None:

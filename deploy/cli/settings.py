@@ -1,12 +1,8 @@
 """What every command is given: the configuration, the environment, and a way to the bus and the screen."""
 
-import sys
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
-import anyio
 import typer
 from rich.console import Console
 
@@ -14,8 +10,6 @@ from temporality.actors.bus.port import Bus
 from temporality.deploy.assembly import open_bus
 from temporality.deploy.config import Config, Environment
 from temporality.deploy.local import server_url
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +29,6 @@ class Settings:
     def bus(self, name: str) -> AbstractAsyncContextManager[Bus]:
         """Connect to the deployment; raises `UserError` if none is running."""
         return open_bus(server_url(self.config), name=f"temporality-{name}")
-
-
-def run_async(function: Callable[..., Awaitable[T]], *arguments: Any) -> T:
-    """Run an async command on the fastest event loop there is."""
-    options: dict[str, Any] = {"use_uvloop": True} if sys.platform != "win32" else {}
-    return anyio.run(function, *arguments, backend_options=options)
 
 
 def progress_console() -> Console:

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import msgspec
 import typer
-from temporality.deploy.cli.timeline_tree import render_timeline
-from temporality.storage.timeline_view import timeline_of
 
-from temporality.deploy.cli.settings import Settings, result_console, run_async
+from temporality.deploy.cli.settings import Settings, result_console
+from temporality.deploy.cli.timeline_tree import render_timeline
+from temporality.deploy.event_loop import run_async
 from temporality.protocol.errors import UserError
 from temporality.storage.timeline import open_timeline
+from temporality.storage.timeline_view import timeline_of
 
 
 def register(app: typer.Typer) -> None:

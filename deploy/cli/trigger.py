@@ -12,8 +12,9 @@ from temporality.actors.tracing_export import configure_tracing
 from temporality.actors.triggers.actor import run_trigger
 from temporality.actors.triggers.trigger import Trigger, load_trigger
 from temporality.deploy.assembly import host_of
-from temporality.deploy.cli.actor import stop_on_signal
-from temporality.deploy.cli.settings import Settings, progress_console, run_async
+from temporality.deploy.child import stop_on_signal
+from temporality.deploy.cli.settings import Settings, progress_console
+from temporality.deploy.event_loop import run_async
 
 app = typer.Typer(help="Serve triggers of your own.", no_args_is_help=True)
 

@@ -5,8 +5,9 @@ from typing import Annotated
 import anyio
 import typer
 
-from temporality.deploy.cli.actor import stop_on_signal
-from temporality.deploy.cli.settings import Settings, progress_console, run_async
+from temporality.deploy.child import stop_on_signal
+from temporality.deploy.cli.settings import Settings, progress_console
+from temporality.deploy.event_loop import run_async
 from temporality.deploy.local import deployment
 
 

@@ -106,12 +106,12 @@ def test_continuation_links_to_the_trace_before_it() -> None:
 
 def test_exception_marks_the_span_by_its_class_and_hides_its_message() -> None:
     traced = Traced()
-    with pytest.raises(ValueError, match="hunter2"), traced.tracing.span("work"):
-        raise ValueError("password is hunter2")
+    with pytest.raises(ValueError, match="quoted"), traced.tracing.span("work"):
+        raise ValueError("a quoted result")
     span = traced.spans()["work"]
     assert span.status.status_code is StatusCode.ERROR
     assert (span.attributes or {})[conventions.ERROR_TYPE] == "ValueError"
-    assert "hunter2" not in span.to_json()
+    assert "quoted" not in span.to_json()
 
 
 async def test_cancellation_is_no_error_and_passes_through() -> None:

@@ -127,6 +127,23 @@ def test_chain_does_not_reach_into_another_call() -> None:
     assert chain(facts(), "unknown") == ()
 
 
+def test_chains_of_two_calls_that_share_a_block_stay_apart() -> None:
+    """A12"""
+    shared = [
+        msgspec.structs.replace(fact, data={**fact.data, "activation_ids": ["a1", "a2"]})
+        if fact.kind == "block.injected"
+        else fact
+        for fact in facts()
+    ]
+    assert kinds(chain(shared, "c3")) == [
+        "block.injected",
+        "tool.called",
+        "tool.replied",
+        "activation.skipped",
+    ]
+    assert {fact.data.get("call") for fact in chain(shared, "c1")} == {"c1", None}
+
+
 def test_timeline_is_of_one_run() -> None:
     for several in ([], facts("r1") + facts("r2")):
         with pytest.raises(ValueError, match="exactly one run"):

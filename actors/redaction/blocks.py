@@ -34,12 +34,7 @@ def find_blocks(source: Source) -> Iterator[Finding]:
     text = source.text
     if "PRIVATE KEY" in text:
         yield from _pem_keys(text)
-    for at in positions(text, "Private-Lines: "):
-        found = _PUTTY.match(text, at)
-        if found is not None:
-            end = _key_lines_end(text, found.end())
-            if end > found.end():
-                yield Finding("private-key", found.end(), end)
+    yield from _putty_keys(text)
     for literal in _HASH_LITERALS:
         for at in positions(text, literal):
             hashed = _HASH.match(text, at)
@@ -48,6 +43,17 @@ def find_blocks(source: Source) -> Iterator[Finding]:
     if '"kty"' in text or "'kty'" in text:
         for found in _JWK_MEMBER.finditer(text):
             yield Finding("private-key", *found.span(1))
+
+
+def _putty_keys(text: str) -> Iterator[Finding]:
+    done = 0
+    for at in positions(text, "Private-Lines: "):
+        found = _PUTTY.match(text, at) if at >= done else None
+        if found is None:
+            continue
+        done = _key_lines_end(text, found.end())
+        if done > found.end():
+            yield Finding("private-key", found.end(), done)
 
 
 def _pem_keys(text: str) -> Iterator[Finding]:

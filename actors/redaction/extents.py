@@ -55,7 +55,8 @@ def quoted_value(text: str, opening: re.Match[str]) -> Extent:
     quote, start = opening["quote"], opening.end()
     closing = closing_quote(text, quote, start)
     if closing is None:
-        end = _line_end(text, start)
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
         return Extent(start, _without_line_tail(text, start, end), True, end)
     return Extent(start, closing[0], True, closing[1])
 
@@ -66,17 +67,17 @@ def closing_quote(text: str, quote: str, start: int) -> tuple[int, int] | None:
     mark = quote.lstrip("\\")
     depth = len(quote) - len(mark)
     if len(mark) == 1:
-        line_end = _line_end(text, start)
-        at = text.find(mark, start, min(limit, line_end))
+        end_of_line = line_end(text, start)
+        at = text.find(mark, start, min(limit, end_of_line))
         while at >= 0:
             run = _backslashes_before(text, at, start)
             if run % (2 * (depth + 1)) == depth:
                 return at - depth, at + 1
             if depth and run < depth:  # an outer quote: the inner string was cut off
                 return at - run, at
-            at = text.find(mark, at + 1, min(limit, line_end))
+            at = text.find(mark, at + 1, min(limit, end_of_line))
         return None
-    at = text.find(quote, start, limit if mark in ('"""', "'''") else min(limit, _line_end(text, start)))
+    at = text.find(quote, start, limit if mark in ('"""', "'''") else min(limit, line_end(text, start)))
     return None if at < 0 else (at, at + len(quote))
 
 
@@ -111,9 +112,11 @@ def _backslashes_before(text: str, at: int, start: int) -> int:
     return run
 
 
-def _line_end(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end
+def line_end(text: str, position: int) -> int:
+    """Return where the line of `position` ends, or where looking for its end stops."""
+    limit = min(len(text), position + QUOTED_LENGTH_MAX)
+    end = text.find("\n", position, limit)
+    return limit if end < 0 else end
 
 
 def _without_line_tail(text: str, start: int, end: int) -> int:
@@ -127,13 +130,13 @@ def block_scalar(text: str, position: int, indent: int) -> Extent | None:
     end = start = -1
     line = position
     while line < len(text):
-        line_end = _line_end(text, line)
-        content = text[line:line_end]
+        end_of_line = line_end(text, line)
+        content = text[line:end_of_line]
         stripped = content.lstrip(" \t")
         if stripped:
             if len(content) - len(stripped) <= indent:
                 break
             start = line + len(content) - len(stripped) if start < 0 else start
-            end = line_end
-        line = line_end + 1
+            end = end_of_line
+        line = end_of_line + 1
     return Extent(start, end, True, end) if start >= 0 else None

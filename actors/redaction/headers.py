@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from temporality.actors.redaction.extents import QUOTE, closing_quote, opens_quote, value_at
+from temporality.actors.redaction.extents import QUOTE, closing_quote, line_end, opens_quote, value_at
 from temporality.actors.redaction.finding import Finding, Source, mark_at, positions
 from temporality.actors.redaction.names import Meaning, Strength
 from temporality.actors.redaction.values import Context, Link, is_call, is_secret
@@ -51,10 +51,18 @@ class _Span:
 
 def find_headers(source: Source) -> Iterator[Finding]:
     """Yield the credentials of Authorization and cookie headers, and of bare Bearer and Basic schemes."""
+    done = 0
     for at in positions(source.lower, "authorization"):
-        yield from _authorization(source.text, at, at + len("authorization"))
+        span = _header_span(source.text, at, at + len("authorization")) if at >= done else None
+        if span is not None:
+            yield from _authorization(source.text, span)
+            done = span.end
+    done = 0
     for at in positions(source.lower, "cookie"):
-        yield from _cookies(source.text, source.lower, at)
+        span = _cookie_span(source.text, source.lower, at) if at >= done else None
+        if span is not None:
+            yield from _pairs(source.text, span.start, span.end)
+            done = span.end
     if "bearer" in source.lower or "basic" in source.lower:
         yield from _bare_schemes(source.text)
     if "curl" in source.lower:
@@ -63,12 +71,14 @@ def find_headers(source: Source) -> Iterator[Finding]:
             yield from _pairs(source.text, flag.end(), end)
 
 
-def _authorization(text: str, start: int, end: int) -> Iterator[Finding]:
+def _header_span(text: str, start: int, end: int) -> _Span | None:
+    """Return the value of the header whose name stands at `start` to `end`."""
     after = _AFTER_NAME.match(text, end)
-    if after is None:
-        return
-    span = _header_value(text, start, after)
-    if span is None or mark_at(text, span.start) or is_call(text, span.start):
+    return None if after is None else _header_value(text, start, after)
+
+
+def _authorization(text: str, span: _Span) -> Iterator[Finding]:
+    if mark_at(text, span.start) or is_call(text, span.start):
         return
     scheme = _SCHEME.match(text, span.start, span.end)
     if scheme is None:
@@ -128,7 +138,7 @@ def _header_value(text: str, name_start: int, after: re.Match[str]) -> _Span | N
         return None if extent is None else _Span(extent.start, extent.end)
     if after["member"] is not None:
         extent = value_at(text, position - 1)
-        return _Span(position, extent.end if extent is not None else _line_end(text, position))
+        return _Span(position, extent.end if extent is not None else line_end(text, position))
     start = name_start
     while start and (text[start - 1].isalnum() or text[start - 1] in "-_"):
         start -= 1
@@ -146,7 +156,7 @@ def _value_end(text: str, position: int, quote: str | None) -> int:
         closing = closing_quote(text, quote, position)
         if closing is not None:
             return closing[0]
-    end = _line_end(text, position)
+    end = line_end(text, position)
     escaped = text.find("\\r\\n", position, end)
     if escaped < 0:
         escaped = text.find("\\n", position, end)
@@ -156,23 +166,12 @@ def _value_end(text: str, position: int, quote: str | None) -> int:
     return end
 
 
-def _line_end(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end
-
-
-def _cookies(text: str, lower: str, at: int) -> Iterator[Finding]:
+def _cookie_span(text: str, lower: str, at: int) -> _Span | None:
     end = at + len("cookie")
     if lower[end : end + 1] == "s":
         end += 1
-    after = _AFTER_NAME.match(text, end)
-    if after is None:
-        return
     set_cookie = lower[max(0, at - 4) : at] in ("set-", "set_")
-    start = at - 4 if set_cookie else at
-    span = _header_value(text, start, after)
-    if span is not None:
-        yield from _pairs(text, span.start, span.end)
+    return _header_span(text, at - 4 if set_cookie else at, end)
 
 
 def _pairs(text: str, start: int, end: int) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ _ELEMENT = re.compile(
 _ELEMENT_BEFORE = re.compile(r"<(?:[\w\-]{1,30}:)?\Z|<(?:key|td|dt|th|name)>\Z")
 _DOCSTRING = ('"""', "'''", 'r"""')
 _COMPARISON = re.compile(r"[ ]==[ ]|===")
+_ELEMENT_END = re.compile(r"[^<\n]{0,200}(?:<|\]\]>)")
 _PAIR_END = re.compile(r",?\s{0,8}[)\]]")
 _SETTERS = ("set", "with", "put", "use", "define", "add")
 _FLAG_BEFORE = " \t\n\"'`[(,="
@@ -78,7 +79,7 @@ def tie_after(text: str, name: Name, end: int) -> Tie | None:
     """Return what ties a value to `name`, whose qualifiers end at `end`; None if nothing does."""
     if _ELEMENT_BEFORE.search(text, max(0, name.start - 32), name.start):
         element = _ELEMENT.match(text, end)
-        return None if element is None else Tie(Link.ASSIGNED, element.end(), closed=True)
+        return None if element is None else _tie_in_element(text, element)
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None
@@ -115,6 +116,16 @@ def _tie_in_pair(text: str, name: Name, separator: re.Match[str]) -> Tie | None:
     if value is None or not _PAIR_END.match(text, value.after):
         return None
     return Tie(Link.PROSE, separator.end(), closed=True)
+
+
+def _tie_in_element(text: str, element: re.Match[str]) -> Tie | None:
+    """An element ties its content, if the content ends in a tag (or is cut off): `<token>` alone does not."""
+    value = value_at(text, element.end())
+    if value is None or "\n" in element[0].rpartition(">")[2]:
+        return None
+    if value.after < len(text) and not _ELEMENT_END.match(text, value.after):
+        return None
+    return Tie(Link.ASSIGNED, element.end(), closed=True)
 
 
 def _first_word(text: str, name: Name) -> str:

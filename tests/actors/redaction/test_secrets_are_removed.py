@@ -1,0 +1,56 @@
+"""A47: no secret crosses from private to public. Kinds × places × what follows, made at run time."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from temporality.actors.redaction import redact
+from temporality.actors.redaction.kinds import KINDS
+from temporality.actors.redaction.samples.secrets import Sample, every_kind
+
+SAMPLES_PER_KIND = 120
+REMOVED_SHARE_MIN = 0.97
+FRAGMENT = 8
+"""A secret of which so many characters in a row remain has leaked."""
+
+MADE = every_kind()
+
+
+def leaks(text: str, secret: str) -> bool:
+    """Say whether `FRAGMENT` consecutive characters of `secret` (half of a shorter one) are in `text`."""
+    size = min(FRAGMENT, max(3, (len(secret) + 1) // 2))
+    return any(secret[at : at + size] in text for at in range(len(secret) - size + 1))
+
+
+def test_there_are_at_least_fortyfive_kinds() -> None:
+    assert len(MADE) >= 45
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_secret_is_removed_whatever_stands_around_it(kind: str) -> None:
+    make: Callable[[Random], Sample] = MADE[kind]
+    rng = Random(f"secrets of {kind}")
+    samples = [make(rng) for _ in range(SAMPLES_PER_KIND)]
+    missed = [sample.text for sample in samples if leaks(redact(sample.text).text, sample.secret)]
+    assert len(missed) <= (1 - REMOVED_SHARE_MIN) * SAMPLES_PER_KIND, f"{kind}: {missed[:3]}"
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_text_around_a_secret_is_kept(kind: str) -> None:
+    rng = Random(f"around {kind}")
+    samples = [MADE[kind](rng) for _ in range(SAMPLES_PER_KIND)]
+    damaged = []
+    for sample in samples:
+        text = redact(sample.text).text
+        if not (text.startswith(sample.before) and text.endswith(sample.after)):
+            damaged.append((sample.text, text))
+    assert len(damaged) <= (1 - REMOVED_SHARE_MIN) * SAMPLES_PER_KIND, f"{kind}: {damaged[:2]}"
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_kind_that_is_found_is_documented(kind: str) -> None:
+    rng = Random(f"kinds of {kind}")
+    found = {finding.kind for _ in range(20) for finding in redact(MADE[kind](rng).text).found}
+    assert found
+    assert found <= set(KINDS)

@@ -83,6 +83,14 @@ async def test_key_comes_from_the_given_environment_and_never_reaches_the_record
     assert b"very-secret" not in record.read_bytes()
 
 
+async def test_key_that_a_server_repeats_in_its_error_is_not_passed_on() -> None:
+    """A47."""
+    script = "replies: [{fail: {status: 401, message: 'wrong key sk-very-secret'}}]"
+    async with scripted_model(script) as url, openai_provider({"K": "sk-very-secret"}) as provider:
+        failure = await failure_of(provider, spec(url, api_key="${K}"))
+    assert failure.message == "HTTP 401: wrong key ***"
+
+
 async def test_missing_variable_is_unauthorized_and_named() -> None:
     async with openai_provider() as provider:
         failure = await failure_of(provider, spec("http://127.0.0.1:9/v1", api_key="Bearer ${DEMO_KEY}"))

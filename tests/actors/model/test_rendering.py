@@ -176,6 +176,13 @@ def test_anthropic_turn_with_a_block_is_results_then_text_in_one_user_message() 
     ]
 
 
+@pytest.mark.parametrize(("written", "sent"), [("", "{}"), (" \n", "{}"), ("{oops", "{oops"), ("[1]", "[1]")])
+def test_arguments_go_back_as_the_model_wrote_them_unless_it_wrote_none(written: str, sent: str) -> None:
+    """Compatible servers parse them, and an empty string is no JSON."""
+    (rendered,) = render_openai([AssistantReply(calls=(call(1, written),))])
+    assert rendered["tool_calls"][0]["function"]["arguments"] == sent
+
+
 def test_content_kept_in_a_blob_is_read_from_the_contents_given() -> None:
     rendered = render_openai([reply(1, ToolSucceeded())], {"c-1": "long"})
     assert rendered[0]["content"] == "long"

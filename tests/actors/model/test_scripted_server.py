@@ -97,6 +97,14 @@ async def test_same_request_gets_the_same_answer() -> None:
     assert first == second
 
 
+async def test_failures_are_counted_for_each_request_apart() -> None:
+    script = "replies: [{fail: {status: 503, times: 1}}, {reply: {content: hello}}]"
+    bodies = [msgspec.json.encode({"messages": [user(text)]}) for text in ("ab", "cd")]
+    async with scripted_model(script) as url:
+        statuses = [(await post(url, bodies[index])).status_code for index in (0, 1, 0, 1)]
+    assert statuses == [503, 503, 200, 200]
+
+
 async def test_request_without_a_rule_gets_500_and_says_so() -> None:
     async with scripted_model("replies: [{when: {turn: 2}, reply: {}}]") as url:
         response = await post(url, msgspec.json.encode({"messages": [user("hi")]}))

@@ -9,6 +9,7 @@ An item without an id of its own is known by its content, so reading the same te
 decision (state, reviewer) is not part of that content: a challenged claim is still the same claim.
 """
 
+import re
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -41,6 +42,8 @@ EVIDENCE_MAX = 32
 """Evidence links of one item."""
 REASON_LENGTH_MAX = 2_000
 """Characters of the reason for a decision, kept for the next reviewer (E6)."""
+
+_DERIVED_ID = re.compile(r"k-[0-9a-f]{24}\Z")
 
 Name = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
 Names = Annotated[tuple[Name, ...], msgspec.Meta(max_length=NAMES_MAX)]
@@ -149,6 +152,11 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
         ends = moment("valid_until", self.valid_until, end_of_day=True) if self.valid_until else None
         return begins, ends
 
+    @property
+    def has_derived_id(self) -> bool:
+        """Tell whether the id comes from the content, and so says nothing to a reader."""
+        return not self.knowledge_id or bool(_DERIVED_ID.match(self.knowledge_id))
+
     def identified(self) -> "KnowledgeItem":
         """Return the item with an id: its own, or the one derived from its content."""
         return self if self.knowledge_id else msgspec.structs.replace(self, knowledge_id=content_id(self))
@@ -175,9 +183,13 @@ class ItemDecided(Message, frozen=True, kw_only=True, tag="knowledge.decided"):
 
 
 class ItemForgotten(Message, frozen=True, kw_only=True, tag="knowledge.forgotten"):
-    """Record that an item was deleted, with nothing of its content or of the reason (E13)."""
+    """Record that an item was deleted, with nothing of its content or of the reason (E13).
+
+    `project` is that of the item's subject, None for an item of every project: one id may be used in several.
+    """
 
     knowledge_id: Name
+    project: Name | None = None
     decided_by: Name
     decided_at: Name
 

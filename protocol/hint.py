@@ -115,7 +115,9 @@ class HintRequest(HintContext, frozen=True, kw_only=True):
     @property
     def is_failure(self) -> bool:
         """Tell whether a failed call is looked up, so that example errors weigh like propositions (A20)."""
-        return self.trigger == TOOL_FAILED or bool(self.error_class)
+        if self.trigger in (PRIMING, MCP_FIRST_CALL):
+            return False
+        return self.trigger == TOOL_FAILED or bool(self.error_class or self.tool_result)
 
     def correlation(self) -> dict[str, str]:
         """Return the ids that join this look-up to its cause, for spans and facts (A45, A46)."""

@@ -15,6 +15,13 @@ BUSY_TIMEOUT_MS = 5_000
 JOURNAL_BYTES_MAX = 4_194_304
 """The write-ahead log is cut back to this after a checkpoint, so that it does not keep its largest size."""
 
+_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
+    f"PRAGMA journal_size_limit = {JOURNAL_BYTES_MAX}",
+)
+
 
 @asynccontextmanager
 async def open_database(path: Path, *, schema: str) -> AsyncIterator[aiosqlite.Connection]:
@@ -30,16 +37,37 @@ async def open_database(path: Path, *, schema: str) -> AsyncIterator[aiosqlite.C
         raise _unusable(path, error) from error
     try:
         try:
-            await connection.execute("PRAGMA journal_mode = WAL")
-            await connection.execute("PRAGMA synchronous = NORMAL")
-            await connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            await connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_BYTES_MAX}")
+            for pragma in _PRAGMAS:
+                await connection.execute(pragma)
             await connection.executescript(schema)
         except sqlite3.Error as error:
             raise _unusable(path, error) from error
         yield connection
     finally:
         await connection.close()
+
+
+def connect(path: Path | None, *, schema: str = "") -> sqlite3.Connection:
+    """Open a SQLite file for work that is done whole in a worker thread, one thread at a time.
+
+    The promises are those of `open_database`; None opens a base in memory. The caller closes the connection.
+    Blocks: call it, and use what it returns, off the event loop.
+    """
+    where = path or Path(":memory:")
+    try:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(where, error) from error
+    try:
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        connection.executescript(schema)
+    except sqlite3.Error as error:
+        connection.close()
+        raise _unusable(where, error) from error
+    return connection
 
 
 def _unusable(path: Path, error: Exception) -> UserError:

@@ -284,7 +284,7 @@ def _activations(facts: Sequence[PublicFact]) -> dict[int, list[ActivationView]]
     views = _merged(
         ActivationView,
         (
-            (fact.data["activation_id"], fact.data | _skipped(fact))
+            (fact.data["activation_id"], _beginning(fact) | fact.data)
             for fact in facts
             if fact.kind in ("activation.requested", "activation.skipped", "hint.query", "activation.settled")
         ),
@@ -295,10 +295,15 @@ def _activations(facts: Sequence[PublicFact]) -> dict[int, list[ActivationView]]
     }
 
 
-def _skipped(fact: PublicFact) -> dict[str, Any]:
-    if fact.kind != "activation.skipped":
-        return {}
-    return {"result": "skipped", "skip_reason": fact.data.get("reason")}
+def _beginning(fact: PublicFact) -> dict[str, Any]:
+    """Return what the first fact of an activation says without saying it: turn 0 is left out of facts."""
+    match fact.kind:
+        case "activation.requested":
+            return {"turn": 0}
+        case "activation.skipped":
+            return {"turn": 0, "result": "skipped", "skip_reason": fact.data.get("reason")}
+        case _:
+            return {}
 
 
 def _hints(facts: Sequence[PublicFact]) -> dict[str, list[HintView]]:

@@ -53,6 +53,7 @@ Fields = dict[str, Any]
 def project(commit: facts.Commit, *, project: str) -> tuple[PublicFact, ...]:
     """Return the public form of a commit's facts, one for one, in their order.
 
+    Fields that are unknown, empty or 0 are left out: a turn costs bytes, and absent means the same.
     `project` is what the run's first commit says; later commits don't repeat it.
     """
     return tuple(_public(commit, index, fact, project=project) for index, fact in enumerate(commit.facts))
@@ -76,7 +77,7 @@ def _public(commit: facts.Commit, index: int, fact: facts.RunFact, *, project: s
         number=commit.number,
         index=index,
         at=commit.at,
-        data={name: value for name, value in fields.items() if value not in (None, "", [], {})},
+        data={name: value for name, value in fields.items() if value or value is False},
         cause=cause or next(iter(commit.causes), None),
     )
 
@@ -133,7 +134,6 @@ def _of_call(fact: CallFact) -> tuple[str | None, Fields]:
                 "turn": fact.turn,
                 "attempt": fact.attempt,
                 "model": _name(fact.model),
-                "transcript_digest": _digest(fact.transcript_digest),
             }
         case facts.ModelReplied(usage=usage):
             return fact.call, {

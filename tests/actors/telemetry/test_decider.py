@@ -280,7 +280,6 @@ def test_failed_call_shows_an_excerpt_and_a_succeeded_one_only_its_size() -> Non
         "turn": 1,
         "outcome": "succeeded",
         "content_bytes": 11,
-        "duration_ms": 0,
     }
 
 
@@ -340,5 +339,5 @@ def strings(value: object) -> list[str]:
 def test_public_form_is_json_and_leaves_out_what_is_not_known(fact: facts.RunFact) -> None:
     _, fields = public_form(fact)
     assert fields
-    assert None not in one(fact).values()
+    assert all(value or value is False for value in one(fact).values())
     assert msgspec.json.decode(encode(one(fact))) == msgspec.to_builtins(one(fact))

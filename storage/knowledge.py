@@ -53,11 +53,11 @@ class KnowledgeIndex:
         Cancellation waits for the transaction that is under way.
         """
         batch = tuple(records)
-        async with self._writing:
-            self._position = await to_thread.run_sync(
-                knowledge_fold.fold, self._writer, self._analyser, batch
-            )
-        return self._position
+        return await self._write(lambda writer: knowledge_fold.fold(writer, self._analyser, batch))
+
+    async def restart(self) -> None:
+        """Forget all that was folded: the stream was made anew, and counts from 1 again."""
+        await self._write(self._empty)
 
     async def look_up(self, work: Callable[[Snapshot], T]) -> T:
         """Do blocking `work` on the index as it stands at one moment, and return what it returns.
@@ -71,6 +71,15 @@ class KnowledgeIndex:
         while not self._readers.empty():
             self._readers.get_nowait().close()
         self._writer.close()
+
+    async def _write(self, work: Callable[[sqlite3.Connection], int]) -> int:
+        async with self._writing:
+            self._position = await to_thread.run_sync(work, self._writer)
+            return self._position
+
+    def _empty(self, writer: sqlite3.Connection) -> int:
+        knowledge_fold.restart(writer, self._analyser.version)
+        return knowledge_fold.position(writer)
 
     def _look_up(self, work: Callable[[Snapshot], T]) -> T:
         reader = connect(self._path) if self._readers.empty() else self._readers.get_nowait()

@@ -53,10 +53,21 @@ class _Change:
 def prepare(connection: sqlite3.Connection, analysis: str) -> None:
     """Make an empty base, or one of another `analysis` (an analyser's version), start at the first record."""
     row = connection.execute("SELECT analysis FROM fold").fetchone()
-    if row is not None and row[0] == analysis:
-        return
-    connection.executescript(f"BEGIN IMMEDIATE; {EMPTY} COMMIT;")
-    connection.execute("INSERT INTO fold VALUES (1, ?, 0, 0, 0)", (analysis,))
+    if row is None or row[0] != analysis:
+        clear(connection, analysis)
+
+
+def clear(connection: sqlite3.Connection, analysis: str) -> None:
+    """Take out everything, in one transaction; the next record to fold is the stream's first."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in EMPTY:
+            connection.execute(statement)
+        connection.execute("INSERT INTO fold VALUES (1, ?, 0, 0, 0)", (analysis,))
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
 
 
 def position(connection: sqlite3.Connection) -> int:
@@ -71,10 +82,9 @@ def fold(connection: sqlite3.Connection, analyser: Analyser, records: Iterable[S
         last = position(connection)
         change = _Change()
         for stored in records:
-            if stored.sequence <= last:
-                continue
-            _apply(connection, analyser, stored, change)
-            last = stored.sequence
+            if stored.sequence > last:
+                _apply(connection, analyser, stored, change)
+                last = stored.sequence
         _write_totals(connection, change, last)
     except BaseException:
         connection.execute("ROLLBACK")
@@ -86,20 +96,20 @@ def fold(connection: sqlite3.Connection, analyser: Analyser, records: Iterable[S
 
 
 def _apply(connection: sqlite3.Connection, analyser: Analyser, stored: StoredRecord, change: _Change) -> None:
-    record = stored.record
+    sequence, record = stored.sequence, stored.record
     if isinstance(record, ItemForgotten):
         project = record.project or EVERYWHERE
         _take_out(connection, record.knowledge_id, project, change)
-        _put_state(connection, stored.sequence, record.knowledge_id, project, KnowledgeState.DELETED)
+        _put_state(connection, sequence, record.knowledge_id, project, KnowledgeState.DELETED)
         change.forgets = True
         return
     item = record.item
     project = item.scope.project or EVERYWHERE
     _take_out(connection, item.knowledge_id, project, change)
     if item.state in SEARCHABLE:
-        _put_item(connection, stored.sequence, item, analyser.profile(item), change)
+        _put_item(connection, sequence, item, analyser.profile(item), change)
     else:
-        _put_state(connection, stored.sequence, item.knowledge_id, project, item.state)
+        _put_state(connection, sequence, item.knowledge_id, project, item.state)
 
 
 def _take_out(connection: sqlite3.Connection, knowledge_id: str, project: str, change: _Change) -> None:

@@ -54,14 +54,14 @@ CREATE VIRTUAL TABLE IF NOT EXISTS item_terms USING fts5 (
 PRAGMA secure_delete = ON;
 """
 
-EMPTY = """
-DELETE FROM fold;
-DELETE FROM item;
-DELETE FROM item_content;
-DELETE FROM term;
-DELETE FROM supersession;
-INSERT INTO item_terms (item_terms) VALUES ('delete-all');
-"""
+EMPTY = (
+    "DELETE FROM fold",
+    "DELETE FROM item",
+    "DELETE FROM item_content",
+    "DELETE FROM term",
+    "DELETE FROM supersession",
+    "INSERT INTO item_terms (item_terms) VALUES ('delete-all')",
+)
 """Takes out everything, so that the stream is folded again from its first record."""
 
 EVERYWHERE = ""

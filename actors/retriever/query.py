@@ -1,10 +1,10 @@
 """What is searched for, and what is searched: requests and items as terms.
 
 A failed call says what happened in three places. The input names the program and what it was asked to do:
-few words, each a choice of the caller, so they weigh double. The result says what went wrong, in as many words
-as the tool likes. The run's task is background: it decides between items that fit, and hardly finds one by
-itself when there is a failure to look up. A tool's name is a word with a weight of its own; exact facts (tool,
-server, error class, situation key) are matched as keys besides.
+few words, each a choice of the caller, so they weigh double. The result says what went wrong, in as many
+words as the tool likes. The run's task is background: it decides between items that fit, and hardly finds one
+by itself when there is a failure to look up. A tool's name is a word with a weight of its own; exact facts
+(tool, server, error class, situation key) are matched as keys besides.
 """
 
 from collections.abc import Iterable, Mapping

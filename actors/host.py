@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import anyio
+import msgspec
 from anyio.abc import TaskStatus
 
 from temporality.actors.bus.port import Bus, BusClosed, BusError, Delivery
@@ -36,7 +37,6 @@ from temporality.protocol.message import (
     SCHEMA_VERSION,
     TRACE_HEADER,
     Message,
-    Record,
 )
 
 M = TypeVar("M")
@@ -96,7 +96,7 @@ class QuestionRefused(Message, frozen=True, kw_only=True, tag="error"):
 
 
 Handler = Callable[[Received[M]], Awaitable[Sequence[Send]]]
-Answerer = Callable[[Asked[M]], Awaitable[Message | Record]]
+Answerer = Callable[[Asked[M]], Awaitable[msgspec.Struct]]
 
 
 def headers_of(message_id: str, cause: str | None, traceparent: str | None) -> dict[str, str]:
@@ -290,7 +290,7 @@ class Host:
     async def _answer(self, question: CoreMessage, kind: Any, handle: Answerer[M]) -> None:
         if question.reply is None:
             return
-        answer: Message | Record
+        answer: msgspec.Struct
         try:
             message = decode(question.payload, kind)
             answer = await handle(Asked(message, question.headers.get(TRACE_HEADER), question.subject))

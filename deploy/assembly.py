@@ -61,9 +61,10 @@ async def _triggers(host: Host, _config: Config, _: Environment) -> AsyncIterato
 @asynccontextmanager
 async def _retriever(host: Host, config: Config, _: Environment) -> AsyncIterator[Actor]:
     from temporality.actors.retriever.actor import RetrieverActor
+    from temporality.actors.retriever.query import ItemAnalyser
     from temporality.storage.knowledge import open_knowledge
 
-    async with open_knowledge(config.data_path / "knowledge.db") as index:
+    async with open_knowledge(config.data_path / "knowledge.db", ItemAnalyser()) as index:
         yield RetrieverActor(host, index)
 
 

@@ -1,7 +1,7 @@
 """The demo: a real agent loop fails on a real tool, gets the matching knowledge, and goes on better.
 
-Everything in it is real but the model, which answers by script over HTTP (or is a real one, if named): its own
-folder, nats-server, one process an actor, a git repository, the public MCP server for git.
+Everything in it is real but the model, which answers by script over HTTP (or is a real one, if named): a folder
+of its own, nats-server, one process an actor, a git repository, the public MCP server for git.
 """
 
 import os
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 from rich.console import Console
 from temporality.storage.knowledge_files import read_items
 
@@ -65,9 +66,7 @@ async def run_demo(
 
     Raises `UserError` if git is missing, or if a real `model` is named without `OPENAI_API_KEY`.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    repository = make_repository(folder / "repository")
+    repository = await to_thread.run_sync(prepare, folder)
     agent = load_agent(EXAMPLES / "git-helper.yaml")
     if model is not None:
         agent = msgspec.structs.replace(agent, model=msgspec.structs.replace(agent.model, name=model))
@@ -90,6 +89,13 @@ async def run_demo(
                 result = await run_to_end(bus, start, console=console)
                 await _leave(bus, folder, result.run)
     return Demo(result, folder)
+
+
+def prepare(folder: Path) -> Path:
+    """Empty the demo's folder and make its repository; return the repository's path."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return make_repository(folder / "repository")
 
 
 def make_repository(path: Path) -> Path:

@@ -1,6 +1,6 @@
 """A whole deployment on this machine: an embedded nats-server (or a given one) and one process an actor."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -50,12 +50,13 @@ async def deployment(
     environment: Environment,
     *,
     actors: Iterable[str] = tuple(ACTORS),
-    one_process: bool = False,
+    in_process: Collection[str] = (),
     progress: Progress = _silent,
     actor_environment: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[Deployment]:
     """Run a deployment while the context is open; leaving stops all of it.
 
+    Actors named in `in_process` run as tasks of this process, the others each in one of its own.
     `actor_environment` adds variables for single kinds. Raises `UserError` when something can't start.
     """
     async with AsyncExitStack() as stack:
@@ -74,7 +75,7 @@ async def deployment(
         stack.callback(tasks.cancel_scope.cancel)
         for kind in actors:
             progress(f"starting {kind}")
-            if one_process:
+            if kind in in_process:
                 await tasks.start(_run_task, kind, url, config, environment)
                 continue
             extra = (actor_environment or {}).get(kind, {})

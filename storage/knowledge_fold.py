@@ -54,10 +54,10 @@ def prepare(connection: sqlite3.Connection, analysis: str) -> None:
     """Make an empty base, or one of another `analysis` (an analyser's version), start at the first record."""
     row = connection.execute("SELECT analysis FROM fold").fetchone()
     if row is None or row[0] != analysis:
-        clear(connection, analysis)
+        restart(connection, analysis)
 
 
-def clear(connection: sqlite3.Connection, analysis: str) -> None:
+def restart(connection: sqlite3.Connection, analysis: str) -> None:
     """Take out everything, in one transaction; the next record to fold is the stream's first."""
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -67,6 +67,21 @@ class OpenAIProvider:
             raise self._failure(_status_of(failure.code), failure.message, failure.code, {}, key)
         return read_reply(answer)
 
+    async def reach(self, spec: ModelSpec) -> None:
+        """Ask for the list of models; raises `CallFailed` unless the server answers and accepts the key."""
+        import openai
+
+        base_url, key = self._resolve(spec)
+        client = await self._client(base_url, key)
+        try:
+            await client.get("/models", cast_to=bytes)
+        except openai.NotFoundError:
+            return
+        except openai.APIStatusError as error:
+            raise self._status_failure(error, key) from error
+        except openai.APIConnectionError as error:
+            raise _connection_failure(base_url, error) from error
+
     async def aclose(self) -> None:
         """Close all connections. Idempotent."""
         while self._clients:

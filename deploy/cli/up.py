@@ -5,6 +5,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from temporality.deploy.assembly import ACTORS
 from temporality.deploy.child import stop_on_signal
 from temporality.deploy.cli.settings import Settings, progress_console
 from temporality.deploy.event_loop import run_async
@@ -34,7 +35,7 @@ async def _up(settings: Settings, one_process: bool) -> None:
             async with deployment(
                 settings.config,
                 settings.environment,
-                one_process=one_process,
+                in_process=tuple(ACTORS) if one_process else (),
                 progress=lambda words: status.update(f"{words} …"),
             ) as running:
                 status.stop()

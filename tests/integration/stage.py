@@ -1,0 +1,143 @@
+"""A deployment for one test: real nats-server, real actors, a scripted model, a ledger of effects outside.
+
+Actors run as tasks of the test's process unless the test is about a process of theirs.
+"""
+
+import json
+import os
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from temporality.actors.bus.port import Bus
+from temporality.actors.model.script_file import parse_script
+from temporality.actors.model.scripted_server import serve_scripted
+from temporality.deploy.assembly import ACTORS, open_bus
+from temporality.deploy.config import Config, EmbeddedNats, Environment, NatsSettings
+from temporality.deploy.knowledge import import_items
+from temporality.deploy.local import Deployment, deployment
+from temporality.deploy.watching import RunResult, run_to_end
+from temporality.protocol import subjects
+from temporality.protocol.agent import AgentSpec, ModelSpec
+from temporality.protocol.codec import decode
+from temporality.protocol.editorial import KnowledgeItem
+from temporality.protocol.fact import PublicFact
+from temporality.protocol.identity import RunIdentity, new_run_id
+from temporality.protocol.run import Commit, RunFact, StartRun
+from temporality.protocol.streams import FACTS, RUNS
+
+REPOSITORY = Path(__file__).parents[2]
+RUN_S = 40.0
+"""A run that has not ended by then has lost something."""
+
+LEASE_TTL_S = 1.0
+ENDED = frozenset({"run.finished", "run.failed", "run.cancelled"})
+
+
+@dataclass
+class Stage:
+    """What a test acts on: the deployment, a bus of its own, and what the model was asked."""
+
+    folder: Path
+    running: Deployment
+    bus: Bus
+    model: ModelSpec
+    results: list[RunResult] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[dict[str, object]]:
+        """The bodies of all requests, as the model's HTTP server received them."""
+        lines = (self.folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line)["body"] for line in lines]
+
+    async def run(self, agent: AgentSpec, task: str = "Do the task.") -> RunResult:
+        """Run an agent to its end."""
+        run = new_run_id()
+        start = StartRun(identity=RunIdentity(run=run, project="test"), agent=agent, task=task)
+        with anyio.fail_after(RUN_S):
+            result = await run_to_end(self.bus, start)
+        self.results.append(result)
+        return result
+
+    def agent(self, **settings: object) -> AgentSpec:
+        """An agent that asks this stage's scripted model."""
+        return msgspec.convert(
+            {"name": "tester", "model": msgspec.to_builtins(self.model), **settings}, AgentSpec
+        )
+
+    async def commits(self, run: str) -> list[Commit]:
+        """All commits of a run, as stored."""
+        stored = await self.bus.read(RUNS, subjects.commit(run), count_max=10_000)
+        return [decode(message.payload, Commit) for message in stored]
+
+    async def facts_of(self, run: str, kind: type) -> list[RunFact]:
+        """The private facts of one kind, in order."""
+        return [f for commit in await self.commits(run) for f in commit.facts if isinstance(f, kind)]
+
+    async def public_facts(self, run: str) -> list[PublicFact]:
+        """All public facts of a run that has ended, once the last of them is published."""
+        facts: list[PublicFact] = []
+        with anyio.fail_after(RUN_S):
+            async with self.bus.follow(FACTS, subjects.facts(run)) as messages:
+                async for message in messages:
+                    facts.append(decode(message.payload, PublicFact))
+                    if facts[-1].kind in ENDED:
+                        return facts
+        raise AssertionError("unreachable")
+
+
+@asynccontextmanager
+async def stage(
+    folder: Path,
+    script: str,
+    *,
+    processes: Collection[str] = (),
+    actors: Collection[str] = tuple(ACTORS),
+    actor_environment: Mapping[str, Mapping[str, str]] | None = None,
+    environment: Mapping[str, str] | None = None,
+    knowledge: tuple[KnowledgeItem, ...] = (),
+    config: Config | None = None,
+) -> AsyncIterator[Stage]:
+    """Set a stage; `processes` names the actors that get a process of their own."""
+    async with anyio.create_task_group() as tasks:
+
+        async def serve(*, task_status: anyio.abc.TaskStatus[int]) -> None:
+            await serve_scripted(
+                parse_script(script, where="script"),
+                record=folder / "requests.jsonl",
+                task_status=task_status,
+            )
+
+        port = await tasks.start(serve)
+        variables = {
+            **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+            "PYTHONPATH": str(REPOSITORY),
+            "LEDGER": str(folder / "ledger"),
+            "MODEL_KEY": "scripted",
+            **(environment or {}),
+        }
+        settings = config or Config(
+            data_dir=str(folder / "data"),
+            nats=NatsSettings(embedded=EmbeddedNats(sync="default")),
+            lease_ttl_s=LEASE_TTL_S,
+            partitions=4,
+        )
+        async with (
+            deployment(
+                settings,
+                Environment(variables),
+                actors=actors,
+                in_process=[kind for kind in actors if kind not in processes],
+                actor_environment=actor_environment,
+            ) as running,
+            open_bus(running.url, name="test") as bus,
+        ):
+            if knowledge:
+                await import_items(bus, knowledge, decided_by="tester")
+            model = ModelSpec(name="scripted", base_url=f"http://127.0.0.1:{port}/v1", api_key="${MODEL_KEY}")
+            yield Stage(folder, running, bus, model)
+        tasks.cancel_scope.cancel()

@@ -103,29 +103,6 @@ def _failed(call: str, turn: int) -> facts.ToolReplied:
 
 
 def _looked_up(activation: str, call: str, turn: int) -> list[facts.RunFact]:
-    def offered(number: int, score: float) -> barrier.HintOffered:
-        return barrier.HintOffered(
-            hint_id=f"h{number}",
-            activation_id=activation,
-            knowledge_id=f"item-{number}",
-            revision=1,
-            trigger="tool.failed",
-            source_id=call,
-            tier="tool+error",
-            matched=("tool:read", "word:file"),
-            score=score,
-        )
-
-    def delivered(number: int, reason: barrier.DeliveryReason | None) -> barrier.HintDelivered:
-        return barrier.HintDelivered(
-            hint_id=f"h{number}",
-            activation_id=activation,
-            knowledge_id=f"item-{number}",
-            revision=1,
-            injected=reason is None,
-            reason=reason,
-        )
-
     return [
         barrier.ActivationRequested(
             activation_id=activation,
@@ -147,10 +124,10 @@ def _looked_up(activation: str, call: str, turn: int) -> list[facts.RunFact]:
             retrieval_ms=6,
             matcher_version="m1",
         ),
-        offered(1, 3.5),
-        offered(2, 1.25),
-        delivered(1, None),
-        delivered(2, "budget"),
+        _offered(1, activation, call, 3.5),
+        _offered(2, activation, call, 1.25),
+        _delivered(1, activation, None),
+        _delivered(2, activation, "budget"),
         barrier.ActivationSettled(
             activation_id=activation,
             trigger="tool.failed",
@@ -165,3 +142,28 @@ def _looked_up(activation: str, call: str, turn: int) -> list[facts.RunFact]:
             text="notes", tokens=40, activation_ids=(activation,), knowledge_ids=("item-1",)
         ),
     ]
+
+
+def _offered(number: int, activation: str, call: str, score: float) -> barrier.HintOffered:
+    return barrier.HintOffered(
+        hint_id=f"h{number}",
+        activation_id=activation,
+        knowledge_id=f"item-{number}",
+        revision=1,
+        trigger="tool.failed",
+        source_id=call,
+        tier="tool+error",
+        matched=("tool:read", "word:file"),
+        score=score,
+    )
+
+
+def _delivered(number: int, activation: str, reason: barrier.DeliveryReason | None) -> barrier.HintDelivered:
+    return barrier.HintDelivered(
+        hint_id=f"h{number}",
+        activation_id=activation,
+        knowledge_id=f"item-{number}",
+        revision=1,
+        injected=reason is None,
+        reason=reason,
+    )

@@ -27,7 +27,6 @@ from temporality.protocol.trigger import (
 from temporality.protocol.turn import RECENT_CALLS_MAX, RecentCall, SettledCall, TurnSettled
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "writing_a_trigger.md"
-SCRIPT = Path(__file__).with_name("trigger_process.py")
 WAIT_S = 30.0
 
 
@@ -36,25 +35,31 @@ def code_blocks() -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def written(folder: Path) -> dict[str, str]:
-    """Write the page's code as its reader would; return an environment in which it can be imported."""
-    trigger, test = code_blocks()
-    (folder / "call_repeated.py").write_text(trigger, encoding="utf-8")
-    (folder / "test_call_repeated.py").write_text(test, encoding="utf-8")
-    return {**os.environ, "PYTHONPATH": str(folder)}
+def command() -> list[str]:
+    """The command line by which the page runs its trigger."""
+    (line,) = re.findall(
+        r"^temporality (trigger run call_repeated:\S+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return [sys.executable, "-m", "temporality.deploy.cli", *line.split()]
 
 
 @asynccontextmanager
 async def served(folder: Path, url: str) -> AsyncIterator[None]:
-    command = [sys.executable, str(SCRIPT), url, "call_repeated:CallRepeated"]
-    async with await anyio.open_process(command, env=written(folder), stderr=None) as process:
-        try:
-            assert process.stdout is not None
-            with anyio.fail_after(WAIT_S):
-                assert (await TextReceiveStream(process.stdout).receive()).strip() == "ready"
-            yield
-        finally:
-            process.kill()
+    """Run the page's command in the folder of the page's file, until it is told to stop."""
+    (folder / "call_repeated.py").write_text(code_blocks()[0], encoding="utf-8")
+    environment = {**os.environ, "TEMPORALITY_NATS_URL": url}
+    async with await anyio.open_process(command(), env=environment, cwd=folder) as process:
+        assert process.stderr is not None
+        told = ""
+        with anyio.fail_after(WAIT_S):
+            async for text in TextReceiveStream(process.stderr):
+                told += text
+                if "serving call.repeated" in told:
+                    break
+        yield
+        process.terminate()
+        with anyio.fail_after(WAIT_S):
+            assert await process.wait() == 0
 
 
 def turn(*, earlier: int) -> bytes:
@@ -85,10 +90,12 @@ async def test_tutorials_trigger_is_found_and_asked_as_a_process_of_its_own(
 
 
 def test_test_that_the_tutorial_shows_passes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    trigger, test = code_blocks()
+    (tmp_path / "call_repeated.py").write_text(trigger, encoding="utf-8")
+    (tmp_path / "test_call_repeated.py").write_text(test, encoding="utf-8")
     ran = subprocess.run(
-        command,
-        env=written(tmp_path),
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
         capture_output=True,
         text=True,

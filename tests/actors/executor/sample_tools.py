@@ -79,6 +79,11 @@ def long_text(size: int) -> str:
     return "x" * size
 
 
+def rows(count: int) -> list[int]:
+    """Return structure of any size."""
+    return list(range(count))
+
+
 def _deep(key: str) -> str:
     empty: dict[str, str] = {}
     return empty[key]

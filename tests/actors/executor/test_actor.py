@@ -86,9 +86,7 @@ async def test_claim_is_stored_before_the_function_runs(desk: Any, call_of: Call
     call = call_of("block")
     async with desk.executor():
         await desk.send(call)
-        with anyio.fail_after(30):
-            while not samples.RUNNING.is_set():
-                await anyio.lowlevel.checkpoint()
+        await anyio.to_thread.run_sync(samples.RUNNING.wait, 30)
         (claimed,) = await desk.operation(call)
         assert isinstance(claimed, OperationClaimed)
         samples.RELEASE.set()
@@ -160,22 +158,38 @@ async def test_second_copy_of_a_call_that_another_holds_is_left_to_him(
         assert finished.outcome == INTERRUPTED
 
 
+@pytest.mark.parametrize("effect", ["none", "once"])
 async def test_copy_that_comes_while_the_call_runs_here_joins_it(
-    desk: Any, call_of: CallOf, samples: Any
+    desk: Any, call_of: CallOf, samples: Any, effect: str
 ) -> None:
-    call = call_of("block")
+    call = call_of("block", effect=effect)
     async with desk.executor():
         await desk.send(call)
         await desk.send(call, copy=".again")
-        with anyio.fail_after(30):
-            while not samples.RUNNING.is_set():
-                await anyio.lowlevel.checkpoint()
+        await anyio.to_thread.run_sync(samples.RUNNING.wait, 30)
         samples.RELEASE.set()
         await desk.finished()
         await desk.queue_is_empty()
         assert samples.RUNS == ["block"]
         released = ToolSucceeded(content="released")
         assert all(finished.outcome == released for finished in await desk.finished())
+
+
+async def test_outcome_that_another_recorded_first_is_the_one_that_is_told(
+    desk: Any, call_of: CallOf, samples: Any
+) -> None:
+    call = call_of("act_after_release")
+    async with desk.executor():
+        await desk.send(call)
+        await anyio.to_thread.run_sync(samples.RUNNING.wait, 30)
+        subject = subjects.operation(call.run, call.call)
+        claim = await desk.bus.last("RUNS", subject)
+        record = OperationRecorded(executor="executor-b/1/n", outcome=INTERRUPTED)
+        await desk.bus.publish(subject, encode(record), expected_last=claim.sequence)
+        samples.RELEASE.set()
+        (finished,) = await desk.finished()
+        assert finished.outcome == INTERRUPTED
+        assert (await desk.operation(call))[1:] == [record]
 
 
 @pytest.mark.usefixtures("samples")
@@ -197,6 +211,20 @@ async def test_long_reply_travels_as_a_blob(desk: Any, call_of: CallOf) -> None:
         assert succeeded.content == ""
         assert succeeded.content_blob == BlobRef(digest=digest(text), bytes=20_000)
         assert await desk.bus.get_blob(digest(text)) == text
+
+
+@pytest.mark.usefixtures("samples")
+async def test_structure_too_long_for_a_commit_is_left_out_and_its_text_stays(
+    desk: Any, call_of: CallOf
+) -> None:
+    async with desk.executor():
+        await desk.send(call_of("rows", call="few", effect="none", arguments={"count": 3}))
+        await desk.send(call_of("rows", call="many", effect="none", arguments={"count": 9_000}))
+        contents = {message.call: message.outcome for message in await desk.finished(2)}
+        assert contents["few"] == ToolSucceeded(content="[0,1,2]", data=[0, 1, 2])
+        assert contents["many"].data is None
+        text = await desk.bus.get_blob(contents["many"].content_blob.digest)
+        assert text.endswith(b"8998,8999]")
 
 
 @pytest.mark.usefixtures("samples")

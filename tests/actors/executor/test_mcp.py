@@ -224,7 +224,6 @@ async def test_command_that_is_not_allowed_is_refused() -> None:
         pytest.param("dies", r"exited with status 7; .*cannot open the config file", id="dies at start"),
         pytest.param("hangs", r"did not answer the handshake within 1 s", id="hangs at start"),
         pytest.param("junk", r"not JSON-RPC on stdout: 'Listening on port 80'", id="prints junk"),
-        pytest.param("floods", r"not JSON-RPC on stdout: 'no message'", id="prints junk without end"),
     ],
 )
 async def test_server_that_does_not_start_is_explained_in_one_line(mode: str, line: str) -> None:
@@ -233,6 +232,13 @@ async def test_server_that_does_not_start_is_explained_in_one_line(mode: str, li
             await mcp.tools("srv", spec_of("misbehaving.py", mode))
         assert "\n" not in str(failure.value)
         assert failure.value.where == "tools.mcp.srv"
+
+
+async def test_server_that_prints_junk_without_end_is_not_waited_for() -> None:
+    async with sessions(start_timeout_s=50) as mcp:
+        with pytest.raises(UserError, match=r"not JSON-RPC on stdout: 'no message'") as failure:
+            await mcp.tools("srv", spec_of("misbehaving.py", "floods"))
+        assert "handshake within" not in failure.value.what
 
 
 async def test_server_that_dies_at_every_start_fails_the_next_call_at_once() -> None:
@@ -283,6 +289,19 @@ async def test_trace_context_reaches_the_server() -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     async with sessions() as mcp:
         assert (await call(mcp, "trace", meta={"traceparent": parent})).text == parent
+
+
+@pytest.mark.parametrize("mode", ["stubborn", "banner"])
+async def test_whatever_a_server_started_ends_with_it_even_if_it_does_not_want_to(
+    mode: str, tmp_path: Path
+) -> None:
+    server = f"{sys.executable} {SERVERS}/misbehaving.py {mode}"
+    spec = McpServerSpec(
+        command="sh", args=("-c", f"sleep 600 & echo $! > {tmp_path}/descendant; exec {server}")
+    )
+    async with sessions() as mcp:
+        assert await call(mcp, "t", spec=spec) == Returned("fine")
+    await ended(int(await anyio.Path(tmp_path / "descendant").read_text(encoding="utf-8")))
 
 
 async def test_no_server_outlives_the_executor() -> None:

@@ -2,13 +2,14 @@
 
 `dies`, `hangs`, `junk` and `floods` never answer a handshake. `banner` prints a banner first; `bytes` and
 `surrogates` answer a call with text that is no UTF-8, or that holds half a character; `code` answers a call
-with the error code that the SDK uses for a lost connection; `endless` sends a line that doesn't end.
+with the error code that the SDK uses for a lost connection; `endless` sends a line that doesn't end;
+`stubborn` answers well, and stays when it is told to go.
 """
 
 import json
 import os
+import signal
 import sys
-import time
 
 MODE = sys.argv[1]
 
@@ -28,8 +29,8 @@ def before_the_handshake() -> None:
         while True:
             os.write(1, b"no message\n")
     if MODE in {"hangs", "junk"}:
-        while sys.stdin.read(1):
-            time.sleep(0)
+        sys.stdin.read()
+        sys.exit(0)
 
 
 def call(id_: int) -> None:
@@ -51,6 +52,8 @@ def call(id_: int) -> None:
 
 
 before_the_handshake()
+if MODE == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for line in sys.stdin:
     request = json.loads(line)
     if request.get("method") == "initialize":
@@ -62,3 +65,5 @@ for line in sys.stdin:
         say({"id": request["id"], "result": {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}})
     elif "id" in request:
         say({"id": request["id"], "error": {"code": -32601, "message": "unknown method"}})
+while MODE == "stubborn":
+    signal.pause()

@@ -43,8 +43,8 @@ FACTS_WAIT_S = 10.0
 TIMELINE_WIDTH = 110
 
 TASKS = {
-    "failure": "In the repository {repository}: what does the newest work add? One sentence, please.",
-    "priming": "In the repository {repository}: compare the feature branch with the default branch, main.",
+    "failure": "What does the newest work in {repository} add? One sentence, please.",
+    "priming": "Compare the feature branch of {repository} with its default branch, main.",
 }
 """The task of each scenario: the first matches no knowledge at the start, the second does."""
 

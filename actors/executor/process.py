@@ -11,6 +11,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import cast
 
 import anyio
 
@@ -55,11 +56,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
     # --- what the event loop calls -----------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the running child's pipes."""
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-        stdin = transport.get_pipe_transport(0)
-        assert isinstance(stdin, asyncio.WriteTransport)
-        self._stdin = stdin
+        # By contract, not by class: uvloop's transports derive from none of asyncio's.
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        self._stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(0))
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Split stdout into lines, keep the end of stderr."""

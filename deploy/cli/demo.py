@@ -42,7 +42,7 @@ def demo(
         lambda: run_demo(folder, settings.environment, console, scenario=scenario.value, model=model)
     )
     out = result_console()
-    out.print((folder / "timeline.txt").read_text(encoding="utf-8"), markup=False)
+    out.print((folder / "timeline.txt").read_text(encoding="utf-8"), markup=False, soft_wrap=True)
     result = shown.result
     status = "ok" if result.status == "finished" and result.knowledge_ids else "failed"
     out.print(

@@ -14,7 +14,7 @@ A tool without an effect leaves nothing uncertain.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import anyio
 import mcp_types as types
@@ -52,10 +52,10 @@ _REPLY: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdap
 class Transport(Protocol):
     """The way to a server: `gone` is set when it can't answer any more (always, if `loss_is_seen`)."""
 
+    loss_is_seen: ClassVar[bool]
+
     @property
     def gone(self) -> anyio.Event: ...
-    @property
-    def loss_is_seen(self) -> bool: ...
     def connect(self) -> Any: ...
     async def last_words(self) -> str: ...
 

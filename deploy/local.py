@@ -52,12 +52,12 @@ async def deployment(
     actors: Iterable[str] = tuple(ACTORS),
     in_process: Collection[str] = (),
     progress: Progress = _silent,
-    actor_environment: Mapping[str, Mapping[str, str]] | None = None,
+    first_environment: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[Deployment]:
     """Run a deployment while the context is open; leaving stops all of it.
 
     Actors named in `in_process` run as tasks of this process, the others each in one of its own.
-    `actor_environment` adds variables for single kinds. Raises `UserError` when something can't start.
+    `first_environment` adds variables for the first process of a kind. Raises `UserError` when something can't start.
     """
     async with AsyncExitStack() as stack:
         url = config.nats.url
@@ -78,8 +78,8 @@ async def deployment(
             if kind in in_process:
                 await tasks.start(_run_task, kind, url, config, environment)
                 continue
-            extra = (actor_environment or {}).get(kind, {})
-            process = _process(kind, url, config, {**environment.variables, **extra})
+            first = (first_environment or {}).get(kind, {})
+            process = _process(kind, url, config, environment.variables, first)
             running.processes[kind] = process
         async with anyio.create_task_group() as starting:
             for process in running.processes.values():
@@ -108,7 +108,9 @@ async def _run_task(
     await run_actor(kind, url=url, config=config, environment=environment, task_status=task_status)
 
 
-def _process(kind: str, url: str, config: Config, env: Mapping[str, str]) -> ActorProcess:
+def _process(
+    kind: str, url: str, config: Config, env: Mapping[str, str], first_env: Mapping[str, str]
+) -> ActorProcess:
     command = ["-m", "temporality.deploy.child", kind]
     variables = {
         **env,
@@ -122,4 +124,5 @@ def _process(kind: str, url: str, config: Config, env: Mapping[str, str]) -> Act
         variables["TEMPORALITY_ALLOW_COMMANDS"] = ",".join(config.executor.allow_commands)
     if config.otel.endpoint:
         variables["TEMPORALITY_OTEL_ENDPOINT"] = config.otel.endpoint
-    return ActorProcess(kind, command, variables, config.data_path / "logs" / f"{kind}.log")
+    log = config.data_path / "logs" / f"{kind}.log"
+    return ActorProcess(kind, command, variables, log, first_env=first_env)

@@ -27,14 +27,26 @@ LOG_SHOWN_LINES = 3
 
 
 class ActorProcess:
-    """One actor's process: restarted with growing delay when it ends by itself, stopped when cancelled."""
+    """One actor's process: restarted with growing delay when it ends by itself, stopped when cancelled.
 
-    def __init__(self, kind: str, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
+    `first_env` is added to the environment of the first process only, not of those that replace it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        log: Path,
+        *,
+        first_env: Mapping[str, str] | None = None,
+    ) -> None:
         self.kind = kind
         self.log = log
         self.restarts = 0
         self._command = command
         self._env = env
+        self._first_env = dict(first_env or {})
         self._process: Process | None = None
 
     @property
@@ -83,9 +95,10 @@ class ActorProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,
-                env=dict(self._env),
+                env={**self._env, **self._first_env},
                 start_new_session=True,  # Ctrl-C reaches the parent only, which stops its children in order
             )
+        self._first_env = {}
         return self._process
 
     async def _wait_until_ready(self, process: Process) -> bool:

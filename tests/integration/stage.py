@@ -97,7 +97,7 @@ async def stage(
     *,
     processes: Collection[str] = (),
     actors: Collection[str] = tuple(ACTORS),
-    actor_environment: Mapping[str, Mapping[str, str]] | None = None,
+    first_environment: Mapping[str, Mapping[str, str]] | None = None,
     environment: Mapping[str, str] | None = None,
     knowledge: tuple[KnowledgeItem, ...] = (),
     config: Config | None = None,
@@ -132,7 +132,7 @@ async def stage(
                 Environment(variables),
                 actors=actors,
                 in_process=[kind for kind in actors if kind not in processes],
-                actor_environment=actor_environment,
+                first_environment=first_environment,
             ) as running,
             open_bus(running.url, name="test") as bus,
         ):

@@ -45,7 +45,7 @@ replies:
 
 
 async def play(folder: Path, victim: str, crash: str) -> tuple[Counter[str], int]:
-    """Run the script while `victim` dies at `crash`, each time its process gets there.
+    """Run the script while the first process of `victim` dies at `crash`.
 
     Return the effects in the ledger, and how many calls were answered as uncertain.
     """
@@ -54,7 +54,7 @@ async def play(folder: Path, victim: str, crash: str) -> tuple[Counter[str], int
         folder,
         SCRIPT.format(ledger=ledger),
         processes=(victim,),
-        actor_environment={victim: {"TEMPORALITY_CRASH_AT": crash}},
+        first_environment={victim: {"TEMPORALITY_CRASH_AT": crash}},
         knowledge=KNOWLEDGE,
     ) as on:
         result = await on.run(on.agent(tools={"python": TOOLS}, priming={"tokens": 0}))
@@ -74,7 +74,7 @@ async def play(folder: Path, victim: str, crash: str) -> tuple[Counter[str], int
 
 @pytest.mark.parametrize("point", ["decided", "committed", "published", "acked"])
 async def test_supervisor_killed_between_any_two_steps(tmp_path: Path, point: str) -> None:
-    """Commit, points 1 to 5: the third time, so that the run is under way; again after every restart."""
+    """Commit, points 1 to 5: the third time, so that the run is under way."""
     effects, uncertain = await play(tmp_path, "supervisor", f"supervisor.{point}:3")
     assert uncertain == 0
     assert effects["send 1"] == 1

@@ -113,9 +113,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def _on_stdout(self, act: Callable[[asyncio.ReadTransport], None]) -> bool:
         pipe = self._transport and self._transport.get_pipe_transport(1)
-        if not isinstance(pipe, asyncio.ReadTransport) or pipe.is_closing():
+        if pipe is None or pipe.is_closing():
             return False
-        act(pipe)
+        act(cast(asyncio.ReadTransport, pipe))
         return True
 
     # --- what its owner calls ----------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from temporality.actors.redaction.names import (
     words_of,
 )
 from temporality.actors.redaction.separators import Name, Tie, tie_after
-from temporality.actors.redaction.values import JUDGED_LENGTH_MAX, Context, Link, is_call, is_secret, speaks
+from temporality.actors.redaction.shapes import JUDGED_LENGTH_MAX, is_call
+from temporality.actors.redaction.values import Context, Link, is_secret, speaks
 
 LISTED_MAX = 64
 """Most values of one list that are looked at for one name."""
@@ -105,7 +106,7 @@ def _values_of(
         quoted=False,
         upper=text[name.start : name.end].isupper(),
         query=url_query,
-        name=written.rpartition("_")[2].lower(),
+        name=written.lower(),
         unpacked=text[max(0, name.start - 2) : name.start] == ", ",
     )
     for extent, seen in _extents(text, name, tie, context):

@@ -39,9 +39,10 @@ class Cleaned:
 def clean(value: object, *, characters_max: int) -> Cleaned:
     """Return the text of `value`, without secrets and in at most `characters_max` characters (A17).
 
-    `value` is a text, or a structured tool result (mappings, sequences, numbers) whose parts that are not text
-    are dropped. A longer text keeps two thirds of the bound from its begin and one third from its end, around a
-    mark that says how many characters were left out. Raises `ValueError` if the bound is below 64.
+    `value` is a text, or a structured tool result (mappings, sequences, numbers) whose parts that are not
+    text are dropped. A longer text keeps two thirds of the bound from its begin and one third from its
+    end, around a mark that says how many characters were left out. Raises `ValueError` if the bound is
+    below 64.
     """
     if characters_max < CHARACTERS_LEAST:
         raise ValueError(f"characters_max must be at least {CHARACTERS_LEAST}, not {characters_max}")

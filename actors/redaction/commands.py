@@ -1,7 +1,7 @@
 """Credentials whose place, not whose name, gives them away: command lines and credential files.
 
-Each row begins with a literal, so that a text without it costs one substring search, and is matched only where
-the literal stands. What follows the pattern is the secret.
+Each row begins with a literal, so that a text without it costs one substring search, and is matched only
+where the literal stands. What follows the pattern is the secret.
 """
 
 import re
@@ -35,9 +35,7 @@ PLACES = (
     _placed("sshpass", r"\s{1,4}-p\s{0,4}"),
     _placed("convertto-securestring", r"\s{1,8}(?:-String\s{1,8})?(?=[\"'])"),
     _placed("networkcredential(", r"\s?[\"'][^\"'\n]{0,80}[\"'],\s?(?=[\"'])"),
-    _placed(
-        "auth ", r"(?:[a-z]{1,20} )?(?=[\w!@#$%^&*+.\-]{6,200}(?:\s|\Z))(?!plain|login|error|fail|required)"
-    ),
+    Placed("auth ", re.compile(r"AUTH (?:[a-z]{1,20} )?(?=[\w!@#$%^&*+.\-]{0,100}[0-9])(?=\S{6})")),
     _placed("requirepass", r"[ \t]{1,4}(?=\S)"),
     _placed("masterauth", r"[ \t]{1,4}(?=\S)"),
     _placed("net user ", r"[\w.\-\\]{1,64} (?![/*])"),

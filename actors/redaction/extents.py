@@ -1,9 +1,9 @@
 """Where a value ends.
 
 Text that crosses systems is quoted more than once: JSON in JSON in a shell line, percent-encoded, with HTML
-entities. So an opening quote is taken with its spelling (`"`, `\\"`, `%22`, `&quot;`, `\\u0022`), and the value
-ends at the same spelling. For backslashes a run of exactly the opening's length closes; a longer one belongs to
-the value, unless it stands for backslashes of the value itself before the closing quote.
+entities. So an opening quote is taken with its spelling (`"`, `\\"`, `%22`, `&quot;`, `\\u0022`), and the
+value ends at the same spelling. For backslashes a run of exactly the opening's length closes; a longer
+one belongs to the value, unless it stands for backslashes of the value itself before the closing quote.
 
 A bare value ends at white space, a quote or a closing bracket. Punctuation at its end is the sentence's.
 """
@@ -51,7 +51,7 @@ def opens_quote(text: str, position: int) -> bool:
 
 
 def quoted_value(text: str, opening: re.Match[str]) -> Extent:
-    """Return the value after an opening quote, up to the same quote or, without one, to the end of the line."""
+    """Return the value after an opening quote, up to the same quote or else the end of the line."""
     quote, start = opening["quote"], opening.end()
     closing = closing_quote(text, quote, start)
     if closing is None:

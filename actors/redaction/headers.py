@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from temporality.actors.redaction.extents import QUOTE, closing_quote, line_end, opens_quote, value_at
 from temporality.actors.redaction.finding import Finding, Source, mark_at, positions
 from temporality.actors.redaction.names import Meaning, Strength
-from temporality.actors.redaction.values import Context, Link, is_call, is_secret
+from temporality.actors.redaction.shapes import is_call
+from temporality.actors.redaction.values import Context, Link, is_secret
 
 _AFTER_NAME = re.compile(
-    rf"(?P<close>{QUOTE}?\]?)(?:\s{{0,20}}(?::|=>|=|%(?:25){{0,2}}3[AaDd])|(?<=[\"'])[ ]?,)(?P<gap>\s{{0,40}})"
+    rf"(?P<close>{QUOTE}?\]?)(?:\s{{0,20}}(?::|=>|=|%(?:25){{0,2}}3[AaDd])|(?<=[\"'])[ ]?,)"
+    rf"(?P<gap>\s{{0,40}})"
     rf"|(?P<member>{QUOTE}\s{{0,8}},\s{{0,40}}{QUOTE}[vV]alue{QUOTE}\s{{0,8}}:\s{{0,8}})"
 )
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9\-_]{1,24})(?P<gap>(?:\\? |%20|\+|\t){1,4})(?=\S)")
@@ -199,9 +201,9 @@ def _bare_schemes(text: str) -> Iterator[Finding]:
             end -= 1
         word = text[value.start() : end]
         basic = scheme[0][:2].lower() == "ba"
-        random = any(char.isdigit() for char in word) or len(word) >= 20 and word != word.lower()
+        random = any(char.isdigit() for char in word) or (len(word) >= 20 and word != word.lower())
         if basic:
-            random = random and len(word) >= 8 or word.endswith("=") and len(word) >= 8
+            random = (random and len(word) >= 8) or (word.endswith("=") and len(word) >= 8)
             random = random and word[1:] != word[1:].lower()
         if random and text[end : end + 2] not in ('="', "='"):
             yield Finding("authorization", value.start(), end)

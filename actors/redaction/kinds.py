@@ -1,4 +1,4 @@
-"""Every kind of secret that a mark can name, and what it stands for: the vocabulary of `docs/redaction.md`."""
+"""Every kind of secret that a mark can name, and what it stands for: the table of `docs/redaction.md`."""
 
 from collections.abc import Mapping
 
@@ -12,11 +12,14 @@ KINDS: Mapping[str, str] = {
     " commands that take one by position",
     "token": "the value of a name that says token, auth, jwt, otp, signature, токен",
     "secret": "the value of a name that says secret, секрет",
-    "api-key": "the value of a name that says API, access, signing, encryption or account key, ключ API, ключ доступа",
-    "private-key": "PEM, OpenSSH and PuTTY private keys, also truncated; private members of a JWK; values so named",
+    "api-key": "the value of a name that says API, access, signing, encryption or account key, ключ API,"
+    " ключ доступа",
+    "private-key": "PEM, OpenSSH and PuTTY private keys, also truncated; private members of a JWK;"
+    " values so named",
     "credential": "the value of a name that says credential or creds",
     "session": "the value of a name that says session id or sid",
-    "authorization": "the credentials of Authorization headers of every scheme, and bare `Bearer …` and `Basic …`",
+    "authorization": "the credentials of Authorization headers of every scheme, and bare `Bearer …`"
+    " and `Basic …`",
     "cookie": "the values in Cookie and Set-Cookie headers, attributes apart",
     "url-password": "the password in `scheme://user:password@host`, and a user that looks like a token",
     "password-hash": "bcrypt, crypt, argon2, pbkdf2 and LDAP hashes, which can be guessed offline",

@@ -1,9 +1,10 @@
 """Which names say that a secret follows.
 
 A name is taken apart at its case changes and separators, so `dbPasswordProd`, `DB_PASSWORD_PROD` and
-`db-password.prod` are the same three words. The last word that speaks of a secret decides how much: a password
-can be any text, a token looks like one, and a bare `key` proves nothing until its value looks random. What
-stands *after* that word can take it back: `password_hash`, `token_id`, `secret_name` hold no secret.
+`db-password.prod` are the same three words. The last word that speaks of a secret decides how much: a
+password can be any text, a token looks like one, and a bare `key` proves nothing until its value looks
+random. What stands *after* that word can take it back: `password_hash`, `token_id`, `secret_name` hold no
+secret.
 """
 
 import re
@@ -38,9 +39,30 @@ class Meaning:
 _WORDS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]++|[0-9]++|[А-ЯЁ]?[а-яё]++|[А-ЯЁ]++")
 
 KEYWORDS = (
-    "pass", "pwd", "pw", "psw", "token", "secret", "key", "cred", "auth", "sess", "sid", "jwt", "otp", "sig",
-    "code", "mnemonic", "seed", "парол", "токен", "секрет", "ключ", "密码", "hmac",
-)  # fmt: skip
+    "pass",
+    "pwd",
+    "pw",
+    "psw",
+    "token",
+    "secret",
+    "key",
+    "cred",
+    "auth",
+    "sess",
+    "sid",
+    "jwt",
+    "otp",
+    "sig",
+    "code",
+    "mnemonic",
+    "seed",
+    "парол",
+    "токен",
+    "секрет",
+    "ключ",
+    "密码",
+    "hmac",
+)
 """Literals one of which is in every name that matters; found by substring search."""
 
 _PASSWORD_ENDS = (
@@ -54,59 +76,81 @@ _PASSWORD_ENDS = (
     "pswd",
     "passw",
 )
-_TOKEN_ENDS = ("token", "tokens", "secret", "secrets", "apikey", "apikeys", "secretkey", "accesskey", "privatekey",
-               "authkey", "credential", "credentials", "creds", "accountkey", "signingkey", "apitoken",
-               "encryptionkey", "masterkey", "sharedkey")  # fmt: skip
+_TOKEN_ENDS = (
+    "token",
+    "tokens",
+    "secret",
+    "secrets",
+    "apikey",
+    "apikeys",
+    "secretkey",
+    "accesskey",
+    "privatekey",
+    "authkey",
+    "credential",
+    "credentials",
+    "creds",
+    "accountkey",
+    "signingkey",
+    "apitoken",
+    "encryptionkey",
+    "masterkey",
+    "sharedkey",
+)
 _SESSION = frozenset({"sessionid", "sessid", "jsessionid", "phpsessid", "sessiontoken", "sessionkey"})
 _PASS_WORDS_NOT = frozenset(
     {"bypass", "compass", "trespass", "surpass", "overpass", "encompass", "underpass"}
 )
-_RUSSIAN = {"парол": ("password", Strength.PASSWORD), "токен": ("token", Strength.TOKEN),
-            "секрет": ("secret", Strength.TOKEN)}  # fmt: skip
+_RUSSIAN = {
+    "парол": ("password", Strength.PASSWORD),
+    "токен": ("token", Strength.TOKEN),
+    "секрет": ("secret", Strength.TOKEN),
+}
 
 _SECRET_KEYS = frozenset(
-    "api access private secret signing sign encryption encrypt decryption master account shared auth ssh deploy "
-    "license licence service storage app application webhook consumer client subscription session crypto hmac "
-    "jwt aes rsa admin root server security integration cipher user web function host ingest write personal "
-    "доступа апи секретный приватный закрытый".split()
+    "api access private secret signing sign encryption encrypt decryption master account shared auth ssh "
+    "deploy license licence service storage app application webhook consumer client subscription session "
+    "crypto hmac jwt aes rsa admin root server security integration cipher user web function host ingest "
+    "write personal доступа апи секретный приватный закрытый".split()
 )
 _ORDINARY_KEYS = frozenset(
-    "public primary foreign partition sort cache idempotency unique composite index row object map dict hash "
-    "lookup group routing range json config situation surrogate natural candidate error missing unknown invalid "
-    "duplicate unexpected arrow enter hot short translation message websocket known ordering dedup bucket item "
-    "metric label tag column field property attribute registry record document entity node sequence resource "
-    "compound secondary clustering shard cluster query parameter env variable top level nested required any no "
-    "открытый публичный первичный внешний".split()
+    "public primary foreign partition sort cache idempotency unique composite index row object map dict "
+    "hash lookup group routing range json config situation surrogate natural candidate error missing "
+    "unknown invalid duplicate unexpected arrow enter hot short translation message websocket known "
+    "ordering dedup bucket item metric label tag column field property attribute registry record "
+    "document entity node sequence resource compound secondary clustering shard cluster query parameter "
+    "env variable top level nested required any no открытый публичный первичный внешний".split()
 )
 _ORDINARY_AFTER = frozenset(
-    "id ids hash hashes hashed type types url urls uri endpoint name names file files filename path paths dir "
-    "directory folder count counts counter limit limits length len size sizes error errors exception expiry "
-    "expires expire expired expiration ttl age at in policy field fields column columns required valid validity "
-    "invalid status state method methods mode format prefix suffix provider providers helper manager store "
-    "storage ref refs reference arn version enabled disabled min max minimum maximum rotation usage used index "
-    "digest fingerprint algorithm alg request requests response responses handler class table label description "
-    "hint hints stdin prompt env variable present exists changed updated created modified last strength check "
-    "checker validator validation encoder encoding decoder parser scope scopes issuer audience kind rate budget "
-    "cost window stream position pos offset line number ratio total per lifetime duration date time timestamp "
-    "year revoked rotated mount volume template pattern regex rule rules failed failure denied location host "
-    "port server service support supported not is was error unauthorized permission permissions group groups "
-    "owner info metadata meta details list page title text_length attempts retries mapping map schema model "
-    "source ization ize izer ized num mgr fd placeholder to too short long result results deletions option options "
-    "string_name".split()
+    "id ids hash hashes hashed type types url urls uri endpoint name names file files filename path "
+    "paths dir directory folder count counts counter limit limits length len size sizes error errors "
+    "exception expiry expires expire expired expiration ttl age at in policy field fields column columns "
+    "required valid validity invalid status state method methods mode format prefix suffix provider "
+    "providers helper manager store storage ref refs reference arn version enabled disabled min max "
+    "minimum maximum rotation usage used index digest fingerprint algorithm alg request requests "
+    "response responses handler class table label description hint hints stdin prompt env variable "
+    "present exists changed updated created modified last strength check checker validator validation "
+    "encoder encoding decoder parser scope scopes issuer audience kind rate budget cost window stream "
+    "position pos offset line number ratio total per lifetime duration date time timestamp year revoked "
+    "rotated mount volume template pattern regex rule rules failed failure denied location host port "
+    "server service support supported not is was error unauthorized permission permissions group groups "
+    "owner info metadata meta details list page title attempts retries mapping map schema "
+    "model source ization ize izer ized num mgr fd placeholder to too short long result results "
+    "deletions option options timeout".split()
 )
 _HARMLESS_AFTER = frozenset(
-    "prod production dev development staging stage test testing live sandbox value plain b64 new old current "
-    "primary secondary backup main db admin root eu us base again confirm confirmation repeat word phrase code key "
-    "token secret id bytes data".split()
+    "prod production dev development staging stage test testing live sandbox value plain b64 new old "
+    "current primary secondary backup main db admin root eu us base again confirm confirmation repeat "
+    "word phrase code key token secret id bytes data".split()
 )
 _ORDINARY_BEFORE = frozenset(
-    "max min num n total prompt completion input output pad eos bos unk cls sep mask stop special next previous "
-    "page continuation cached reasoning remaining unexpected invalid unknown illegal lexer count per has is no "
-    "use require requires show hide forgot forget reset change validate verify check missing bad".split()
+    "max min num n total prompt completion input output pad eos bos unk cls sep mask stop special next "
+    "previous page continuation cached reasoning remaining unexpected invalid unknown illegal lexer "
+    "count per has is no use require requires missing bad".split()
 )
 _PREFIX_VERBS = frozenset({"is", "has", "use", "show", "require", "requires", "no"})
 _URL_SECRETS = frozenset(
-    "key code sig signature sid session auth jwt ticket assertion hmac otp hash_key authcode accesskey".split()
+    "key code sig signature sid session auth jwt ticket assertion hmac otp authcode accesskey".split()
 )
 
 
@@ -146,7 +190,7 @@ def _meaning_of_word(words: list[str], index: int, url_query: bool) -> Meaning |
             "password", Strength.PASSWORD, plural=word.endswith("s"), phrase=word.endswith("phrase")
         )
     if word.endswith("pass") and word not in _PASS_WORDS_NOT:
-        if word == "pass" and after in ("phrase", "word", "code") or word != "pass" or before:
+        if (word == "pass" and after in ("phrase", "word", "code")) or word != "pass" or before:
             return Meaning("password", Strength.PASSWORD, pass_alone=word == "pass", phrase=after == "phrase")
         return Meaning("password", Strength.TOKEN, pass_alone=True)
     if before == "pass" and word in ("phrase", "word", "code"):
@@ -161,7 +205,7 @@ def _meaning_of_word(words: list[str], index: int, url_query: bool) -> Meaning |
     for stem, (kind, strength) in _RUSSIAN.items():
         if word.startswith(stem):
             return Meaning(kind, strength)
-    if word in ("key", "keys") or word.startswith("ключ") and len(word) <= 6:
+    if word in ("key", "keys") or (word.startswith("ключ") and len(word) <= 6):
         return _meaning_of_key(words, index, url_query)
     if word in ("auth", "jwt", "otp", "hmac", "mnemonic") or (
         word == "phrase" and before in ("seed", "recovery")

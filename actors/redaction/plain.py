@@ -4,8 +4,8 @@ Dropped: control characters except line break and tab, surrogates, terminal esca
 parts of a structured tool result that are not text (images, audio, binary resources). Names stay beside
 their values (`"password": "…"`), because a value's name is what tells that it is secret.
 
-Only as much is looked at as the windows need: a 10 MB text is sliced, and of a huge structure a bounded number
-of nodes is visited.
+Only as much is looked at as the windows need: a 10 MB text is sliced, and of a huge structure a bounded
+number of nodes is visited.
 """
 
 import json
@@ -104,11 +104,14 @@ def _rendered(value: object, head_length: int, tail_length: int) -> Windows:
         left_out += missing
         if head_room and not tail and not missing:
             head.append(piece[:head_room])
-            piece, head_room = piece[head_room:], head_room - len(head[-1])
-        if not piece:
+            head_room -= len(head[-1])
+            rest_of_piece = piece[len(head[-1]) :]
+        else:
+            rest_of_piece = piece
+        if not rest_of_piece:
             continue
-        tail.append(piece)
-        tail_size += len(piece)
+        tail.append(rest_of_piece)
+        tail_size += len(rest_of_piece)
         while tail_size - len(tail[0]) >= tail_length:
             tail_size -= len(tail[0])
             left_out += len(tail.popleft())

@@ -1,7 +1,7 @@
 """Run every rule over a text and put a mark in the place of each secret.
 
-Rules overlap on purpose (`token=ghp_…` is a named value and a vendor's token): overlapping findings become one
-that covers them all and bears the kind of the surest rule, which is the one listed first.
+Rules overlap on purpose (`token=ghp_…` is a named value and a vendor's token): overlapping findings
+become one that covers them all and bears the kind of the surest rule, which is the one listed first.
 """
 
 from collections.abc import Callable, Iterable, Iterator

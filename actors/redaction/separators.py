@@ -50,14 +50,15 @@ _SQL_BEFORE = re.compile(
 )
 _SET_COMMAND = re.compile(
     r"(?:^|[\n;&|])\s{0,8}(?:[$>#]\s)?"
-    r"(?:setx|setenv|set -[gUx]{1,3}|export|config set|[\w\-]{1,20}+(?: [\w\-]{1,20}+){0,2} set)\s[^\n]{0,60}\Z"
+    r"(?:setx|setenv|set -[gUx]{1,3}|export|config set|[\w\-]{1,20}+(?: [\w\-]{1,20}+){0,2} set)"
+    r"\s[^\n]{0,60}\Z"
     r"|#define\s\Z"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """How a value is tied to its name: `position` is where it begins, `closed` whether the name was quoted."""
+    """How a value is tied to its name: `position` is its begin, `closed` says that the name was quoted."""
 
     link: Link
     position: int
@@ -142,7 +143,7 @@ def _tie_by_equals(text: str, end: int, separator: re.Match[str]) -> Tie | None:
     if "\n" in (separator["equals"] or "") and not opens_quote(text, position):
         return None
     between = text[end + len(separator["close"]) : position]
-    spaced = between != between.strip() and not closed
+    spaced = between != between.strip() and separator["close"] in ("", "]")
     return Tie(Link.SPACED if spaced else Link.ASSIGNED, position, closed)
 
 
@@ -159,7 +160,7 @@ def _tie_by_colon(text: str, name: Name, before: str, separator: re.Match[str]) 
 
 
 def _tie_by_space(text: str, name: Name, separator: re.Match[str]) -> Tie | None:
-    """A space ties a value to a flag (`--token x`), a .netrc word, an SQL clause, a `set` command, or a shape."""
+    """A space ties a value to a flag (`--token x`), a .netrc word, SQL, `set` commands, or by its shape."""
     position = separator.end()
     if separator["close"]:
         return None
@@ -174,8 +175,10 @@ def _tie_by_space(text: str, name: Name, separator: re.Match[str]) -> Tie | None
         text, window, name.start
     ):
         return Tie(Link.ASSIGNED, position)
+    if "\n" in separator[0]:
+        return None
     if quoted and _SQL_BEFORE.search(text, window, name.start):
         return Tie(Link.ASSIGNED, position)
     if _SET_COMMAND.search(text, max(0, name.start - 110), name.start):
         return Tie(Link.PROSE, position)
-    return None if "\n" in separator[0] else Tie(Link.SPACE, position)
+    return Tie(Link.SPACE, position)

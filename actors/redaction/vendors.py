@@ -1,8 +1,9 @@
 """Tokens that say what they are: the prefixes that vendors put before their credentials.
 
-Each row is found by its literal prefix (a substring search, so the rows that are absent cost microseconds) and
-confirmed by one bounded class of characters after it. Only the least length is stated: vendors lengthen their
-tokens, and a longer one is as secret. Short prefixes also ask for a digit, because words begin like them.
+Each row is found by its literal prefix (a substring search, so the rows that are absent cost
+microseconds) and confirmed by one bounded class of characters after it. Only the least length is stated:
+vendors lengthen their tokens, and a longer one is as secret. Short prefixes also ask for a digit, because
+words begin like them.
 """
 
 import re
@@ -45,9 +46,9 @@ VENDORS = (
         "slack-token",
         ("xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-"),
         r"[A-Za-z0-9%\-]",
-        8,
+        10,
     ),
-    Vendor("slack-token", ("xoxe.xox", "xoxe-", "xapp-"), r"[A-Za-z0-9.\-]", 8),
+    Vendor("slack-token", ("xoxe.xox", "xoxe-", "xapp-"), r"[A-Za-z0-9.\-]", 10),
     Vendor("slack-token", ("hooks.slack.com/services/", "hooks.slack.com/workflows/"), r"[A-Za-z0-9/]", 12),
     Vendor("stripe-key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), _WORD, 10),
     Vendor("stripe-key", ("whsec_",), _BASE64, 12),
@@ -109,6 +110,10 @@ VENDORS = (
     Vendor("telegram-token", ("api.telegram.org/bot",), r"[A-Za-z0-9_:\-]", 20),
 )
 
+TOKEN_LENGTH_MIN = 15
+"""Shortest token with its prefix: runs of token characters that are shorter are not searched."""
+
+_LONG_RUN = re.compile(rf"[A-Za-z0-9_\-.~%/:+=]{{{TOKEN_LENGTH_MIN},}}+")
 _COMPILED = tuple((vendor, vendor.pattern()) for vendor in VENDORS)
 
 # Tokens without a prefix, told by their inner shape: (kind, a literal every one holds, pattern around it).
@@ -124,7 +129,7 @@ _ESCAPE_BEFORE = re.compile(r"(?:\\[nrtfbv]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z
 
 
 def starts_word(text: str, position: int) -> bool:
-    """Say whether a token can begin at `position`: no letter or digit before it, escapes apart (`\\n`, `%3D`)."""
+    """Say whether a token can begin at `position`: after no letter or digit, escapes apart (`%3D`)."""
     before = text[position - 1] if position else " "
     if before in "/+" and text[position : position + 3] in _COMMON_IN_BASE64:
         return False
@@ -136,8 +141,11 @@ def starts_word(text: str, position: int) -> bool:
 def find_vendor_tokens(source: Source) -> Iterator[Finding]:
     """Yield every token with a vendor's prefix or shape."""
     text = source.text
+    long_runs = "\n".join(_LONG_RUN.findall(text))
     for vendor, pattern in _COMPILED:
         for prefix in vendor.prefixes:
+            if prefix not in long_runs:
+                continue
             done = 0
             for at in positions(text, prefix):
                 # What was matched once is not matched again from inside: the work stays linear.

@@ -8,7 +8,8 @@ import pytest
 from temporality.actors.redaction import clean
 from temporality.actors.redaction.bounding import CHARACTERS_LEAST, MARGIN_CHARACTERS, cut_mark
 from temporality.actors.redaction.finding import MARK, MARK_OPENING
-from temporality.actors.redaction.samples.secrets import TOKENS, Sample, characters, every_kind, pem
+from temporality.actors.redaction.samples.places import every_kind
+from temporality.actors.redaction.samples.secrets import TOKENS, Sample, characters, pem
 
 BOUND = 600
 HEAD = BOUND - BOUND // 3
@@ -31,7 +32,7 @@ def leaks(text: str, secret: str) -> bool:
 
 
 def placed(sample: Sample, before: int, after: int, rng: Random) -> str:
-    """Return a text with `before` characters of prose, the sample on a line of its own, and prose after it."""
+    """Return a text with `before` characters of prose, the sample on its own line, and prose after it."""
     return f"{prose(rng, before)}\n{sample.text}\n{prose(rng, after)}"
 
 

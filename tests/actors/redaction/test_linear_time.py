@@ -19,7 +19,7 @@ import temporality.actors.redaction as package
 from temporality.actors.redaction import clean, redact
 from temporality.actors.redaction.commands import PLACES
 from temporality.actors.redaction.plain import windows_of
-from temporality.actors.redaction.vendors import VENDORS
+from temporality.actors.redaction.vendors import TOKEN_LENGTH_MIN, VENDORS
 
 REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
@@ -85,11 +85,49 @@ def calls_of(run: Callable[[], object]) -> int:
 
 
 HOSTILE = (
-    "password", "password=", 'password="', "password: ", "key: x\n", "token(", "sk-", "eyJ", "eyJaaaaaa.", "a:", "://", "https://a:",
-    "a@", "://a:b@", "-----BEGIN PRIVATE KEY-----\n", "PRIVATE KEY", "Bearer ", "Authorization: ", "Cookie: a=", "\\", '\\"', "%25",
-    "[redacted:x]", "[redacted:", "password=[redacted:x]", "$2b$", "' -u a:", "1:2:", "<password>", "pass pass: ", "ghp_a ",
-    "api key for a b c: ", '"token", ', "x.", "AKIA", "- a\n", "passphrase: a b c d\n", "token = f(", "İ", " ", "\n", "Private-Lines: 1\n",
-)  # fmt: skip
+    "password",
+    "password=",
+    'password="',
+    "password: ",
+    "key: x\n",
+    "token(",
+    "sk-",
+    "eyJ",
+    "eyJaaaaaa.",
+    "a:",
+    "://",
+    "https://a:",
+    "a@",
+    "://a:b@",
+    "-----BEGIN PRIVATE KEY-----\n",
+    "PRIVATE KEY",
+    "Bearer ",
+    "Authorization: ",
+    "Cookie: a=",
+    "\\",
+    '\\"',
+    "%25",
+    "[redacted:x]",
+    "[redacted:",
+    "password=[redacted:x]",
+    "$2b$",
+    "' -u a:",
+    "1:2:",
+    "<password>",
+    "pass pass: ",
+    "ghp_a ",
+    "api key for a b c: ",
+    '"token", ',
+    "x.",
+    "AKIA",
+    "- a\n",
+    "passphrase: a b c d\n",
+    "token = f(",
+    "İ",
+    " ",
+    "\n",
+    "Private-Lines: 1\n",
+)
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -111,6 +149,7 @@ def test_only_the_windows_of_a_long_text_are_looked_at() -> None:
     class Counting(str):
         """A text that notes how many characters are taken out of it."""
 
+        __slots__ = ()
         taken = 0
 
         def __getitem__(self, key: object) -> str:
@@ -134,3 +173,8 @@ def test_long_random_text_has_no_step_beyond_its_windows() -> None:
     assert calls_of(lambda: clean(text * 40, characters_max=999)) <= 1.2 * calls_of(
         lambda: clean(text, characters_max=999)
     )
+
+
+def test_no_token_of_a_vendor_is_shorter_than_the_runs_that_are_searched() -> None:
+    lengths = {prefix: len(prefix) + vendor.least for vendor in VENDORS for prefix in vendor.prefixes}
+    assert {prefix for prefix, length in lengths.items() if length < TOKEN_LENGTH_MIN} == set()

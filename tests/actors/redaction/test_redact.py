@@ -12,13 +12,55 @@ from temporality.actors.redaction.finding import MARK, mark
 from temporality.actors.redaction.kinds import KINDS
 from temporality.actors.redaction.probe import RedactAnswer, RedactRequest, probe
 from temporality.actors.redaction.samples.ordinary import ORDINARY
-from temporality.actors.redaction.samples.secrets import characters, every_kind
+from temporality.actors.redaction.samples.places import every_kind
+from temporality.actors.redaction.samples.secrets import characters
+from temporality.protocol.fingerprint import normalize
 
 PIECES = (
-    "password", "token", "api_key", "Authorization", "Cookie", "Bearer ", "=", ": ", " = ", '"', "'", "\\", "\\n", "\n",
-    ",", ";", ")", "[", "]", "{", "}", "<", ">", "https://", "user:", "@host", "?", "&", "%3D", "--", " ", "hunter2x9",
-    "-----BEGIN PRIVATE KEY-----", "sk-", "eyJ", ".", "is", "[redacted:token]", "[redacted:", "пароль", "ключ", "İ", "$2b$",
-)  # fmt: skip
+    "password",
+    "token",
+    "api_key",
+    "Authorization",
+    "Cookie",
+    "Bearer ",
+    "=",
+    ": ",
+    " = ",
+    '"',
+    "'",
+    "\\",
+    "\\n",
+    "\n",
+    ",",
+    ";",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<",
+    ">",
+    "https://",
+    "user:",
+    "@host",
+    "?",
+    "&",
+    "%3D",
+    "--",
+    " ",
+    "hunter2x9",
+    "-----BEGIN PRIVATE KEY-----",
+    "sk-",
+    "eyJ",
+    ".",
+    "is",
+    "[redacted:token]",
+    "[redacted:",
+    "пароль",
+    "ключ",
+    "İ",
+    "$2b$",
+)
 soup = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=4)), max_size=24).map("".join)
 
 
@@ -51,6 +93,7 @@ def test_redacted_sample_is_stable(kind: str) -> None:
 def test_mark_has_nothing_that_normalisation_replaces(kind: str) -> None:
     assert MARK.fullmatch(mark(kind))
     assert not any(char.isdigit() or char in "/\\\"'" for char in mark(kind))
+    assert mark(kind) in normalize(f"login with password={mark(kind)} failed 3 times")
 
 
 def test_lower_case_twin_of_another_length_does_not_shift_findings() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from temporality.actors.redaction import redact
 from temporality.actors.redaction.kinds import KINDS
-from temporality.actors.redaction.samples.secrets import Sample, every_kind
+from temporality.actors.redaction.samples.places import every_kind
+from temporality.actors.redaction.samples.secrets import Sample
 
 SAMPLES_PER_KIND = 120
 REMOVED_SHARE_MIN = 0.97

@@ -84,8 +84,7 @@ def hint_line(hint: Hint) -> str:
     """Return the line of one hint: id, proposition, then state, scope, reasons and cautions (A36, A37)."""
     notes = [_state(hint), _scope(hint.scope)]
     if hint.matched:
-        shown = ", ".join(one_line(reason) for reason in hint.matched[:MATCHED_SHOWN_MAX])
-        notes.append(f"matched {shown}")
+        notes.append(one_line(f"matched {', '.join(hint.matched[:MATCHED_SHOWN_MAX])}"))
     if hint.successor_of:
         notes.append(f"replaces {one_line(hint.successor_of)}")
     notes.extend(f"caution: {one_line(caution)}" for caution in hint.cautions)

@@ -166,14 +166,18 @@ class Connection:
             callback(message)
 
         self.check()
+        try:
+            subscription = await self.client.subscribe(
+                subject,
+                queue=queue,
+                cb=receive,
+                pending_msgs_limit=PENDING_MESSAGES_MAX,
+                pending_bytes_limit=PENDING_BYTES_MAX,
+            )
+        except NatsError as error:
+            raise BusError(f"can't subscribe to {subject!r}: {error}") from error
         self._subscribed.append(subject)
-        return await self.client.subscribe(
-            subject,
-            queue=queue,
-            cb=receive,
-            pending_msgs_limit=PENDING_MESSAGES_MAX,
-            pending_bytes_limit=PENDING_BYTES_MAX,
-        )
+        return subscription
 
     async def settle(self) -> None:
         """Return when the server has seen everything sent so far (after an outage it is sent again anyway).
@@ -216,6 +220,8 @@ class Connection:
         await self.unsubscribe(subscription)
 
     async def _on_error(self, error: Exception) -> None:
+        if self._closing:
+            return
         text = str(error).lower()
         violation = _VIOLATION.search(text)
         if violation is not None:
@@ -224,7 +230,7 @@ class Connection:
             return
         self._connect_error = error
         transport = self.client._transport  # noqa: SLF001  # its only door
-        if transport is not None and not (self._opening or self._closing or self.client.is_connected):
+        if transport is not None and not (self._opening or self.client.is_connected):
             # nats-py opens the next socket without closing one on which the server did not greet.
             transport.close()  # type: ignore[no-untyped-call]
         if self._opening and any(word in text for word in _REFUSED_LOGIN):

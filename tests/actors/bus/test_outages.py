@@ -150,6 +150,9 @@ async def test_a_deleted_consumer_is_made_again(bus):
     async with bus.consume("QUEUE", durable="gone", subject="queue.b", ack_wait_s=5) as deliveries:
         await bus.publish("queue.b", b"first", message_id="gone-0")
         await (await anext(deliveries)).ack()  # so the standing request has reached the server
+        with anyio.fail_after(DEADLINE_S):
+            while await bus.pending("QUEUE", "gone") != (0, 0):
+                await anyio.lowlevel.checkpoint()
         answer = await bus.request("$JS.API.CONSUMER.DELETE.QUEUE.gone", b"", timeout_s=5)
         assert b'"success":true' in answer.payload
         await bus.publish("queue.b", b"x", message_id="gone-1")

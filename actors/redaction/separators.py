@@ -177,6 +177,8 @@ def _tie_by_space(text: str, name: Name, separator: re.Match[str]) -> Tie | None
         return Tie(Link.ASSIGNED, position)
     if "\n" in separator[0]:
         return None
+    if "\t" in separator[0]:
+        return Tie(Link.PROSE, position)  # the next cell of a table
     if quoted and _SQL_BEFORE.search(text, window, name.start):
         return Tie(Link.ASSIGNED, position)
     if _SET_COMMAND.search(text, max(0, name.start - 110), name.start):

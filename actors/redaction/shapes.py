@@ -11,10 +11,12 @@ PLACEHOLDER = re.compile(
     r"""(?ix)
     [*•·.#_\-?!xX×]++
     | [^\s*]{0,8}+\*{3,}+[^\s*]{0,8}+
-    | \$\{[^}]*+\}?[^\s]{0,8}+ | \$\([^)]*+\)?\S*+ | \$[a-z_.:>\-]*+(?:\[.*+)?
-    | %[a-z_]\w*+%? | %\([a-z_]*+\)s | \{\{.*+ | \{[a-z_][\w.\[\]'"!:()]*+\}? | \{\}
-    | <[^<>]*+>? | \[[a-z _\-]*+\]?
-    | @\w++@ | \#\{.*+ | :[a-z_]++ | &?lt;.*+ | !\w++ | !{1,2}\w++\ .*+
+    | \$\{[^}]*+\}?[^\s]{0,8}+ | \$\([^)]*+\)?\S*+
+    | (?-i:\$(?:[A-Z_][A-Z0-9_]*+|[a-z][a-z_]*+[A-Z]?[a-z]*+(?:(?:->|\.|::|:)\w*+)?)(?:\[.*+)?) | \$
+    | %[a-z_]{2,64}% | %[sdrqv] | %\([a-z_]*+\)s | \{\{.*+ | \{[a-z_][\w.\[\]'"!:()]*+\}? | \{\}
+    | <[^<>]*+> | \[[a-z _\-]*+\]?
+    | @\w++@ | \#\{.*+ | :[a-z_]++ | &?lt;.*+
+    | !{1,2}(?:secret|ref|sub|getatt|env|vault|include|importvalue|reference|encrypted)\b.*+
     | (?:op|vault|env|file|ssm|secretsmanager)(?:://|:)[\w./\-]++
     | (?:your|insert|enter|put|replace|example|sample|placeholder|redacted|masked|hidden|removed
         |filtered|todo|my)
@@ -29,6 +31,9 @@ _CALL = re.compile(
 REFERENCE = re.compile(r"[&*$@]?[A-Za-z_][A-Za-z_0-9]*+(?:(?:\.|::|->|\?\.)[A-Za-z_][A-Za-z_0-9]*+)++;?")
 PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:|\$\w++)?[/\\](?:[\w.@+\- ]{0,30}+[/\\]){0,12}+[\w.@+\-]{0,30}+")
 URL = re.compile(r"[a-z][a-z0-9+.\-]{1,15}://[^\s@]*+")
+_MEMBER_NAME = re.compile(
+    r"[a-z_]++[0-9]{0,2}|_*+[A-Z]{2}[A-Z_]*+|[A-Z]?[a-z_]{2,}+(?:[A-Z][a-z_]{2,}+){0,4}+"
+)
 NUMBER = re.compile(r"0x[0-9a-fA-F]{1,16}")
 _LETTER_RUNS = re.compile(r"[A-Za-z]++")
 _VOWEL = re.compile(r"[aeiouy]")
@@ -61,20 +66,17 @@ def is_path_or_url(value: str) -> bool:
 
 def is_dotted_reference(value: str) -> bool:
     """Say whether a value names a member of something: `settings.DB_PASSWORD`, `self.token`."""
-    return REFERENCE.fullmatch(value) is not None and not _has_random_part(value)
+    if REFERENCE.fullmatch(value) is None:
+        return False
+    return all(_is_member_name(part) for part in re.split(r"\.|::|->|\?\.", value.lstrip("&*$@").rstrip(";")))
 
 
-def _has_random_part(value: str) -> bool:
-    for part in re.split(r"\.|::|->", value):
-        if is_identifier(part):
-            continue
-        if (
-            len(part) > 32
-            or digits_in(part) >= 3
-            or (len(part) >= 6 and digits_in(part) and not part.islower())
-        ):
-            return True
-    return False
+def _is_member_name(part: str) -> bool:
+    if is_identifier(part):
+        return True
+    if not _MEMBER_NAME.fullmatch(part):
+        return False
+    return len(part) <= 2 or _VOWEL.search(part.lower()) is not None or part.islower()
 
 
 def is_identifier(value: str) -> bool:
@@ -83,7 +85,11 @@ def is_identifier(value: str) -> bool:
         return False
     runs = _LETTER_RUNS.findall(value)
     words = [word for run in runs for word in words_of(run)]
-    if len(words) < 2 or len(runs) > 1 + value.count("_") + value.count(".") + 2:
+    if (
+        len(words) < 2
+        or (len(value) < 12 and digits_in(value))
+        or len(runs) > 1 + value.count("_") + value.count(".") + 2
+    ):
         return False
     long = [word for word in words if len(word) >= 3]
     if len(long) < len(words) - 1 or sum(map(len, words)) < 4 * len(words):

@@ -156,13 +156,15 @@ def _is_reference(value: str, context: Context) -> bool:
 def _is_unmistakable(value: str, context: Context) -> bool:
     """Say whether a value can be told from a word without any separator before it."""
     digits = digits_in(value)
-    if not digits or digits == len(value) or not is_token_like(value) or shapes.ALGORITHM.fullmatch(value):
-        return False
-    if any(char in "/\\()<>:" for char in value) or value.startswith("-"):
-        return False
     password = context.meaning.strength is Strength.PASSWORD
+    if not is_token_like(value) or shapes.ALGORITHM.fullmatch(value):
+        return False
     if password and context.quoted and len(value) >= 6:
         return True
+    if not digits or digits == len(value) or any(char in "/\\()<>:" for char in value):
+        return False
+    if value.startswith("-"):
+        return False
     mixed = value != value.lower() and value != value.upper()
     return len(value) >= (8 if password else 10) and (mixed or digits >= 3)
 

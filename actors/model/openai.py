@@ -7,6 +7,8 @@ and would encode again what a run's earlier requests have encoded.
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -41,9 +43,11 @@ class OpenAIProvider:
         self._environment = environment
         self._now = now
         self._clients: OrderedDict[tuple[str, str], AsyncOpenAI] = OrderedDict()
+        self._sdk: ModuleType | None = None
 
     async def attempt(self, request: ModelRequest) -> ModelReply:
         """Send one request and read its reply; raises `CallFailed`. Ends within `request_timeout_s`."""
+        await self._import_sdk()
         import openai
 
         spec = request.spec
@@ -69,6 +73,7 @@ class OpenAIProvider:
 
     async def reach(self, spec: ModelSpec) -> None:
         """Ask for the list of models; raises `CallFailed` unless the server answers and accepts the key."""
+        await self._import_sdk()
         import openai
 
         base_url, key = self._resolve(spec)
@@ -87,6 +92,13 @@ class OpenAIProvider:
         while self._clients:
             _, client = self._clients.popitem()
             await client.close()
+
+    async def _import_sdk(self) -> None:
+        """Import the SDK beside the loop: it takes seconds on a busy machine, and a delivery that sends no
+        heartbeats meanwhile is delivered again, and the request is paid twice.
+        """
+        if self._sdk is None:
+            self._sdk = await anyio.to_thread.run_sync(import_module, "openai")
 
     def _resolve(self, spec: ModelSpec) -> tuple[str, str]:
         """Return the server and the key; without one named, OpenAI's own key for OpenAI's own server."""

@@ -1,5 +1,7 @@
 """The OpenAI provider against a real HTTP server on loopback."""
 
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -228,3 +230,38 @@ async def test_cancelled_attempt_ends_at_once() -> None:
         with anyio.move_on_after(0.2) as scope:
             await provider.attempt(request([user("hi")], spec(url)))
     assert scope.cancelled_caught
+
+
+FIRST_REQUEST = """
+import sys, threading
+from datetime import UTC, datetime
+import anyio
+from temporality.actors.model.openai import OpenAIProvider
+from temporality.actors.model.provider import CallFailed, ModelRequest
+from temporality.protocol.agent import ModelSpec
+
+importers = []
+
+class Watching:
+    def find_spec(self, name, path=None, target=None):
+        if name == "openai":
+            importers.append(threading.current_thread())
+
+async def main():
+    model = ModelSpec(name="demo", base_url="http://127.0.0.1:9/v1")
+    try:
+        await OpenAIProvider({}, now=lambda: datetime.now(UTC)).attempt(
+            ModelRequest(call="m", spec=model, messages=[], encoded=[])
+        )
+    except CallFailed:
+        pass
+
+sys.meta_path.insert(0, Watching())
+anyio.run(main)
+assert importers and threading.main_thread() not in importers, importers
+"""
+
+
+def test_sdk_is_imported_beside_the_loop_so_that_heartbeats_go_on() -> None:
+    """A delivery without heartbeats is delivered again, and its request is made and paid twice."""
+    subprocess.run([sys.executable, "-c", FIRST_REQUEST], timeout=60.0, check=True)

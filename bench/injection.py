@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_bytes(msgspec.json.format(msgspec.json.encode(outcome), indent=2) + b"\n")
     print(
-        f"injection: {outcome.escaped} of {outcome.blocks} blocks of {outcome.strings} attack strings were left "
+        f"injection: {outcome.escaped} of {outcome.blocks} blocks of {outcome.strings} attacks were left "
         f"{outcome.escapes or ''}; {outcome.benign_changed} of {outcome.benign} benign strings changed"
     )
     return 1 if outcome.escaped else 0

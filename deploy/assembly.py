@@ -46,7 +46,9 @@ async def _executor(host: Host, config: Config, environment: Environment) -> Asy
     from temporality.actors.executor.settings import ExecutorSettings
 
     settings = ExecutorSettings(
-        environment=environment.variables, allow_commands=config.executor.allow_commands
+        environment=environment.variables,
+        allow_commands=config.executor.allow_commands,
+        start_timeout_s=config.executor.start_timeout_s,
     )
     yield ExecutorActor(host, settings)
 

@@ -5,7 +5,6 @@ It imports no more than its actor needs: six of them start at once with every de
 
 import logging
 import os
-import signal
 import sys
 
 import anyio
@@ -14,9 +13,9 @@ from anyio.abc import TaskStatus
 from temporality.actors.tracing_export import configure_tracing
 from temporality.deploy.assembly import run_actor
 from temporality.deploy.config import Config, Environment, load_config
-from temporality.deploy.event_loop import run_async
+from temporality.deploy.event_loop import run_async, stop_on_signal
+from temporality.deploy.exit_status import status_of
 from temporality.deploy.processes import READY_LINE
-from temporality.protocol.errors import EXIT_CODES, TemporalityError
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -47,46 +46,21 @@ async def _serve(kind: str, url: str, config: Config, environment: Environment, 
         print(READY_LINE, flush=True)
 
 
-async def stop_on_signal(scope: anyio.CancelScope) -> None:
-    """Cancel `scope` on SIGTERM or Ctrl-C."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async for _ in signals:
-            scope.cancel()
-            return
-
-
 async def _stop_with_parent(scope: anyio.CancelScope) -> None:
     """Cancel `scope` when the other end of standard input is closed: the parent is gone."""
     await anyio.wait_readable(sys.stdin)
     scope.cancel()
 
 
-def first_of_ours(error: BaseException) -> BaseException:
-    """Return the error to tell of what a task group raised: one of ours if there is one."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    leaves = [first_of_ours(inner) for inner in error.exceptions]
-    return next((leaf for leaf in leaves if isinstance(leaf, TemporalityError)), leaves[0])
-
-
-def exit_code(error: TemporalityError) -> int:
-    """Return the exit status of a command that ends with this error."""
-    return next((status for kind, status in EXIT_CODES.items() if isinstance(error, kind)), 1)
-
-
 def main() -> None:
     """Run the actor that the command line names, with the configuration of the environment."""
     environment = Environment(dict(os.environ))
-    config = load_config(environment)
-    assert config.nats.url is not None
     try:
+        config = load_config(environment)
+        assert config.nats.url is not None
         serve_actor(sys.argv[1], config.nats.url, config, environment, child=True)
     except BaseException as error:
-        cause = first_of_ours(error)
-        if not isinstance(cause, TemporalityError):
-            raise
-        print(f"temporality: {cause}", file=sys.stderr)
-        sys.exit(exit_code(cause))
+        sys.exit(status_of(error))
 
 
 if __name__ == "__main__":

@@ -30,18 +30,18 @@ class EmbeddedNats(Record, frozen=True, kw_only=True):
 
 
 class NatsSettings(Record, frozen=True, kw_only=True):
-    """Where NATS is: a `url` (with credentials file), or the embedded server."""
+    """Where NATS is: a `url` (with user and password in it), or the embedded server."""
 
     url: str | None = None
-    credentials: str | None = None
     embedded: EmbeddedNats = field(default_factory=EmbeddedNats)
     replicas: Annotated[int, Meta(ge=1, le=5)] = 1
 
 
 class ExecutorSettings(Record, frozen=True, kw_only=True):
-    """What the executor may start: None means anything under `up`, and nothing in a cluster."""
+    """What the executor may start (None means anything), and how long an MCP server may take to start."""
 
     allow_commands: tuple[str, ...] | None = None
+    start_timeout_s: Annotated[float, Meta(gt=0, le=600)] = 30.0
 
 
 class OtelSettings(Record, frozen=True, kw_only=True):
@@ -81,13 +81,13 @@ class Environment:
 _OVERRIDES: dict[str, tuple[str, ...]] = {
     "DATA_DIR": ("data_dir",),
     "NATS_URL": ("nats", "url"),
-    "NATS_CREDENTIALS": ("nats", "credentials"),
     "NATS_SYNC": ("nats", "embedded", "sync"),
     "NATS_PORT": ("nats", "embedded", "port"),
     "NATS_REPLICAS": ("nats", "replicas"),
     "PARTITIONS": ("partitions",),
     "LEASE_TTL_S": ("lease_ttl_s",),
     "ALLOW_COMMANDS": ("executor", "allow_commands"),
+    "START_TIMEOUT_S": ("executor", "start_timeout_s"),
     "OTEL_ENDPOINT": ("otel", "endpoint"),
 }
 """Which variable (after `TEMPORALITY_`) overrides which key; lists are separated by commas."""
@@ -130,7 +130,7 @@ def read_yaml(path: Path) -> Any:
 def _value(text: str, keys: tuple[str, ...]) -> Any:
     if keys[-1] == "allow_commands":
         return [part for part in text.split(",") if part]
-    if keys[-1] in ("partitions", "lease_ttl_s", "port", "replicas"):
+    if keys[-1] in ("partitions", "lease_ttl_s", "port", "replicas", "start_timeout_s"):
         try:
             return msgspec.json.decode(text.encode())
         except msgspec.DecodeError:

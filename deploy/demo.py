@@ -24,10 +24,10 @@ from temporality.actors.model.script_file import load_script
 from temporality.actors.model.scripted_server import serve_scripted
 from temporality.deploy.agent_file import load_agent
 from temporality.deploy.assembly import open_bus
-from temporality.deploy.cli.timeline_tree import render_timeline
 from temporality.deploy.config import Config, Environment
 from temporality.deploy.knowledge import import_items
 from temporality.deploy.local import deployment
+from temporality.deploy.timeline_tree import render_timeline
 from temporality.deploy.watching import RunResult, run_to_end
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode

@@ -118,6 +118,7 @@ def _process(
         "TEMPORALITY_NATS_URL": url,
         "TEMPORALITY_PARTITIONS": str(config.partitions),
         "TEMPORALITY_LEASE_TTL_S": str(config.lease_ttl_s),
+        "TEMPORALITY_START_TIMEOUT_S": str(config.executor.start_timeout_s),
         "PYTHONUNBUFFERED": "1",
     }
     if config.executor.allow_commands is not None:

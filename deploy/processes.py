@@ -61,8 +61,8 @@ class ActorProcess:
 
     async def run(
         self,
-        *,
         on_restart: Callable[[str], None],
+        *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Run the process for ever; started once it can serve. Raises `UserError` if it never can."""

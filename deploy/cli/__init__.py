@@ -4,14 +4,12 @@ A person's mistake is one line on standard error (where, what, what to do) and t
 results go to standard output, progress to standard error, so that both can be piped.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from temporality.deploy.child import exit_code, first_of_ours
 from temporality.deploy.cli import (
     actor,
     demo,
@@ -25,12 +23,7 @@ from temporality.deploy.cli import (
     trigger,
     up,
 )
-from temporality.deploy.cli.settings import Settings
-from temporality.deploy.config import Environment, load_config
-from temporality.protocol.errors import TemporalityError
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells give it."""
+from temporality.deploy.exit_status import status_of, tell
 
 app = typer.Typer(
     name="temporality",
@@ -48,9 +41,8 @@ def root(
         Path | None, typer.Option(help="Configuration file; default: temporality.yaml of the current folder.")
     ] = None,
 ) -> None:
-    """Read the configuration once, for whichever command follows."""
-    environment = Environment(dict(os.environ))
-    context.obj = Settings(load_config(environment, config), environment)
+    """Note the configuration's file for whichever command follows."""
+    context.obj = config
 
 
 for command in (up, actor, run, timeline, facts, scripted_model, doctor, demo):
@@ -62,12 +54,13 @@ for name, group in (("knowledge", knowledge), ("trigger", trigger), ("probe", pr
 def main() -> None:
     """Run the command line; exit with the status that the outcome calls for."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except typer.TyperException as error:
+        words = error.format_message()
+        if words:  # else a group was named alone, and its help has been shown
+            tell(f"{words} — see: temporality --help")
+        sys.exit(error.exit_code)
     except BaseException as error:
-        cause = first_of_ours(error)
-        if isinstance(cause, KeyboardInterrupt):
-            sys.exit(INTERRUPTED)
-        if not isinstance(cause, TemporalityError):
+        if isinstance(error, SystemExit):
             raise
-        print(f"temporality: {cause}", file=sys.stderr)
-        sys.exit(exit_code(cause))
+        sys.exit(status_of(error))

@@ -4,10 +4,7 @@ from typing import Annotated
 
 import typer
 
-from temporality.deploy.assembly import ACTORS
-from temporality.deploy.child import serve_actor
 from temporality.deploy.cli.settings import Settings
-from temporality.deploy.local import server_url
 from temporality.protocol.errors import UserError
 
 
@@ -18,10 +15,14 @@ def register(app: typer.Typer) -> None:
 
 def actor(
     context: typer.Context,
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(ACTORS)}.")],
+    name: Annotated[str, typer.Argument(help="Which one, such as supervisor; a wrong name lists them all.")],
 ) -> None:
     """Run one actor until it is told to stop (SIGTERM or Ctrl-C): it gives back what it holds."""
-    if kind not in ACTORS:
-        raise UserError(f"actor {kind}", "there is no such actor", f"choose one of {', '.join(ACTORS)}")
+    from temporality.deploy.assembly import ACTORS
+    from temporality.deploy.child import serve_actor
+    from temporality.deploy.local import server_url
+
+    if name not in ACTORS:
+        raise UserError(f"actor {name}", "there is no such actor", f"choose one of {', '.join(ACTORS)}")
     settings = Settings.of(context)
-    serve_actor(kind, server_url(settings.config), settings.config, settings.environment, child=False)
+    serve_actor(name, server_url(settings.config), settings.config, settings.environment, child=False)

@@ -8,8 +8,6 @@ from typing import Annotated
 import typer
 
 from temporality.deploy.cli.settings import Settings, progress_console, result_console
-from temporality.deploy.demo import run_demo
-from temporality.deploy.event_loop import run_async
 
 
 class Scenario(enum.StrEnum):
@@ -34,6 +32,9 @@ def demo(
     ] = None,
 ) -> None:
     """Run an agent that fails on a git tool, is told what earlier work taught, and goes on better."""
+    from temporality.deploy.demo import run_demo
+    from temporality.deploy.event_loop import run_async
+
     settings = Settings.of(context)
     console = progress_console()
     folder = Path(settings.config.data_dir) / "demo"

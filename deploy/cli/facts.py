@@ -6,9 +6,6 @@ from typing import Annotated
 import typer
 
 from temporality.deploy.cli.settings import Settings
-from temporality.deploy.event_loop import run_async
-from temporality.protocol import subjects
-from temporality.protocol.streams import FACTS
 
 
 def register(app: typer.Typer) -> None:
@@ -22,10 +19,15 @@ def facts(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
 ) -> None:
     """Print public facts, oldest first."""
+    from temporality.deploy.event_loop import run_async
+
     run_async(_facts, Settings.of(context), run, follow)
 
 
 async def _facts(settings: Settings, run: str | None, follow: bool) -> None:
+    from temporality.protocol import subjects
+    from temporality.protocol.streams import FACTS
+
     subject = subjects.facts(run)
     async with settings.bus("facts") as bus:
         if not follow:

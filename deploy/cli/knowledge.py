@@ -2,19 +2,15 @@
 
 import getpass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.markup import escape
-from rich.table import Table
-from temporality.storage.knowledge_files import read_items, write_items
 
 from temporality.deploy.cli.settings import Settings, progress_console, result_console
-from temporality.deploy.event_loop import run_async
-from temporality.deploy.knowledge import current_items, import_items
-from temporality.protocol.editorial import KnowledgeItem
 from temporality.protocol.errors import UserError
+
+if TYPE_CHECKING:
+    from temporality.protocol.editorial import KnowledgeItem
 
 app = typer.Typer(help="Import, list, show and export knowledge.", no_args_is_help=True)
 
@@ -26,6 +22,11 @@ def import_(
     reason: Annotated[str, typer.Option(help="Why, for the next reviewer.")] = "",
 ) -> None:
     """Import items as reviewed by you; returns when a live retriever offers them. All files, or none."""
+    from temporality.storage.knowledge_files import read_items
+
+    from temporality.deploy.event_loop import run_async
+    from temporality.deploy.knowledge import import_items
+
     items = tuple(item for path in paths for item in read_items(path))
     console = progress_console()
 
@@ -44,6 +45,10 @@ def list_(
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON an item.")] = False,
 ) -> None:
     """List all items with their states."""
+    import msgspec
+    from rich.markup import escape
+    from rich.table import Table
+
     items = _items(context)
     if json:
         for item in items:
@@ -61,6 +66,8 @@ def list_(
 @app.command("show")
 def show(context: typer.Context, knowledge_id: Annotated[str, typer.Argument(help="The item's id.")]) -> None:
     """Print one item as JSON."""
+    import msgspec
+
     found = [item for item in _items(context) if item.knowledge_id == knowledge_id]
     if not found:
         raise UserError(knowledge_id, "there is no such item", "list them: temporality knowledge list")
@@ -74,13 +81,18 @@ def export(
     path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .md.")],
 ) -> None:
     """Write all items to a file that `import` reads back without loss."""
+    from temporality.storage.knowledge_files import write_items
+
     items = _items(context)
     write_items(path, items)
     progress_console().print(f"{len(items)} items written to {path}")
 
 
-def _items(context: typer.Context) -> tuple[KnowledgeItem, ...]:
-    async def run() -> tuple[KnowledgeItem, ...]:
+def _items(context: typer.Context) -> "tuple[KnowledgeItem, ...]":
+    from temporality.deploy.event_loop import run_async
+    from temporality.deploy.knowledge import current_items
+
+    async def run() -> "tuple[KnowledgeItem, ...]":
         async with Settings.of(context).bus("knowledge") as bus:
             return await current_items(bus)
 

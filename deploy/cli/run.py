@@ -1,25 +1,19 @@
 """`temporality run` and `temporality runs`: start a run, watch it, list the past ones."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import anyio
-import msgspec
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from temporality.actors.tracing_export import configure_tracing
-from temporality.deploy.agent_file import load_agent
 from temporality.deploy.cli.settings import Settings, progress_console, result_console
-from temporality.deploy.event_loop import run_async
-from temporality.deploy.watching import RunResult, run_to_end
+from temporality.deploy.exit_status import tell
 from temporality.protocol.errors import UserError
-from temporality.protocol.identity import DEFAULT_PROJECT, RunIdentity, new_run_id
-from temporality.protocol.run import StartRun
-from temporality.storage.timeline import open_timeline
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from temporality.deploy.watching import RunResult
+    from temporality.protocol.run import StartRun
 
 TRACEPARENT_VARIABLE = "TRACEPARENT"
 
@@ -39,6 +33,14 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")] = False,
 ) -> None:
     """Run an agent on one task; prints the answer, and shows what happens meanwhile."""
+    import msgspec
+
+    from temporality.actors.tracing_export import configure_tracing
+    from temporality.deploy.agent_file import load_agent
+    from temporality.deploy.event_loop import run_async
+    from temporality.protocol.identity import DEFAULT_PROJECT, RunIdentity, new_run_id
+    from temporality.protocol.run import StartRun
+
     settings = Settings.of(context)
     spec = load_agent(agent)
     if not task.strip():
@@ -57,11 +59,13 @@ def run(
     elif result.answer is not None:
         print(result.answer)
     else:
-        print(f"temporality: {result.run}: {result.error}", file=sys.stderr)
+        tell(f"{result.run}: {result.error}")
     raise typer.Exit(0 if result.status == "finished" else 1)
 
 
-async def _run(settings: Settings, start: StartRun, console: Console | None) -> RunResult:
+async def _run(settings: Settings, start: "StartRun", console: "Console | None") -> "RunResult":
+    from temporality.deploy.watching import run_to_end
+
     async with settings.bus("run") as bus:
         return await run_to_end(
             bus, start, parent=settings.environment.variables.get(TRACEPARENT_VARIABLE), console=console
@@ -74,10 +78,17 @@ def runs(
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON a run.")] = False,
 ) -> None:
     """List the runs of this deployment, newest first."""
-    anyio.run(_runs, Settings.of(context), limit, json)
+    from temporality.deploy.event_loop import run_async
+
+    run_async(_runs, Settings.of(context), limit, json)
 
 
 async def _runs(settings: Settings, limit: int, json: bool) -> None:
+    import msgspec
+    from rich.markup import escape
+    from rich.table import Table
+    from temporality.storage.timeline import open_timeline
+
     async with open_timeline(settings.config.data_path / "timeline.db") as timeline:
         found = await timeline.runs(limit)
     if json:

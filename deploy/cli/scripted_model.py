@@ -1,16 +1,14 @@
 """`temporality scripted-model SCRIPT`: a model that answers by script, as a real HTTP server."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import anyio
 import typer
 
-from temporality.actors.model.script_file import load_script
-from temporality.actors.model.scripted_server import serve_scripted
-from temporality.deploy.child import stop_on_signal
 from temporality.deploy.cli.settings import progress_console
-from temporality.deploy.event_loop import run_async
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
 
 
 def register(app: typer.Typer) -> None:
@@ -26,15 +24,23 @@ def scripted_model(
     ] = None,
 ) -> None:
     """Serve an OpenAI-compatible model that answers by script, until Ctrl-C."""
+    from temporality.deploy.event_loop import run_async
+
     run_async(_serve, script, port, record)
 
 
 async def _serve(path: Path, port: int, record: Path | None) -> None:
+    import anyio
+
+    from temporality.actors.model.script_file import load_script
+    from temporality.actors.model.scripted_server import serve_scripted
+    from temporality.deploy.event_loop import stop_on_signal
+
     script = load_script(path)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(stop_on_signal, tasks.cancel_scope)
 
-        async def serve(*, task_status: anyio.abc.TaskStatus[int]) -> None:
+        async def serve(*, task_status: "TaskStatus[int]") -> None:
             await serve_scripted(script, port=port, record=record, task_status=task_status)
 
         bound = await tasks.start(serve)

@@ -1,41 +1,63 @@
-"""What every command is given: the configuration, the environment, and a way to the bus and the screen."""
+"""What every command is given: the configuration, the environment, and a way to the bus and the screen.
 
+The command line imports what it needs when it needs it: its help and its probes must not wait for a message
+bus, and the file of a configuration is read by the commands that obey it only.
+"""
+
+import os
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
-from temporality.actors.bus.port import Bus
-from temporality.deploy.assembly import open_bus
-from temporality.deploy.config import Config, Environment
-from temporality.deploy.local import server_url
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from temporality.actors.bus.port import Bus
+    from temporality.deploy.config import Config, Environment
+
+PIPED_COLUMNS = 10_000
+"""Width of what is not read by a person: a row of a table or a line of a tree is one line to `grep`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The configuration and the environment of one command."""
 
-    config: Config
-    environment: Environment
+    config: "Config"
+    environment: "Environment"
 
     @classmethod
     def of(cls, context: typer.Context) -> "Settings":
-        """Return what the root command has read."""
-        settings = context.find_object(cls)
-        assert settings is not None
-        return settings
+        """Return what the file named on the command line and the environment say; raises `UserError`."""
+        from temporality.deploy.config import Environment, load_config
 
-    def bus(self, name: str) -> AbstractAsyncContextManager[Bus]:
+        path: Path | None = context.find_root().obj
+        environment = Environment(dict(os.environ))
+        return cls(load_config(environment, path), environment)
+
+    def bus(self, name: str) -> "AbstractAsyncContextManager[Bus]":
         """Connect to the deployment; raises `UserError` if none is running."""
+        from temporality.deploy.assembly import open_bus
+        from temporality.deploy.local import server_url
+
         return open_bus(server_url(self.config), name=f"temporality-{name}")
 
 
-def progress_console() -> Console:
-    """Return the console for progress: standard error, so that results can be piped."""
-    return Console(stderr=True, highlight=False)
+def progress_console() -> "Console":
+    """Return the console for progress: standard error, so that results can be piped; a line stays a line."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def result_console() -> Console:
-    """Return the console for results: standard output."""
-    return Console(highlight=False)
+def result_console() -> "Console":
+    """Return the console for results: standard output, laid out for a terminal only if it is one."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED_COLUMNS
+    return console

@@ -2,15 +2,10 @@
 
 from typing import Annotated
 
-import msgspec
 import typer
 
 from temporality.deploy.cli.settings import Settings, result_console
-from temporality.deploy.cli.timeline_tree import render_timeline
-from temporality.deploy.event_loop import run_async
 from temporality.protocol.errors import UserError
-from temporality.storage.timeline import open_timeline
-from temporality.storage.timeline_view import timeline_of
 
 
 def register(app: typer.Typer) -> None:
@@ -24,10 +19,18 @@ def timeline(
     json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Show a run: its turns and calls; what started each look-up, what was found, injected, and why not."""
+    from temporality.deploy.event_loop import run_async
+
     run_async(_timeline, Settings.of(context), run, json)
 
 
 async def _timeline(settings: Settings, run: str, json: bool) -> None:
+    import msgspec
+    from temporality.storage.timeline import open_timeline
+    from temporality.storage.timeline_view import timeline_of
+
+    from temporality.deploy.timeline_tree import render_timeline
+
     async with open_timeline(settings.config.data_path / "timeline.db") as store:
         facts = await store.facts(run)
     if not facts:

@@ -1,0 +1,48 @@
+"""How a process of ours ends: the one line that a person reads, and the exit status that a script reads."""
+
+import errno
+import sys
+
+from temporality.protocol.errors import EXIT_CODES, TemporalityError
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells give it."""
+
+READER_GONE = 1
+"""Exit status when whoever read our output has gone (`temporality facts | head`): nobody is left to tell."""
+
+
+def status_of(error: BaseException) -> int:
+    """Return the exit status that `error` calls for, after telling it in one line on standard error.
+
+    Raises `error` again if it is none of ours, so that a fault of the program keeps its traceback.
+    """
+    cause = first_of_ours(error)
+    if isinstance(cause, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
+        # Whatever Python still holds for standard output would fail once more when it exits.
+        sys.stdout = sys.stderr
+        return READER_GONE
+    if not isinstance(cause, TemporalityError):
+        raise error
+    tell(str(cause))
+    return exit_code(cause)
+
+
+def tell(words: str) -> None:
+    """Write what went wrong to standard error, as one line whatever it quotes."""
+    print(f"temporality: {' '.join(words.split())}", file=sys.stderr)
+
+
+def first_of_ours(error: BaseException) -> BaseException:
+    """Return the error to tell of what a task group raised: one of ours if there is one."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    leaves = [first_of_ours(inner) for inner in error.exceptions]
+    return next((leaf for leaf in leaves if isinstance(leaf, TemporalityError)), leaves[0])
+
+
+def exit_code(error: TemporalityError) -> int:
+    """Return the exit status of a command that ends with this error."""
+    return next((status for kind, status in EXIT_CODES.items() if isinstance(error, kind)), 1)

@@ -43,11 +43,11 @@ async def measure(scatters: int) -> dict[str, float]:
         async with AsyncExitStack() as stack:
             server = await stack.enter_async_context(embedded_server(Path(folder), sync="default"))
             config = Config(data_dir=folder)
+            bus = await stack.enter_async_context(open_bus(server.url, name="bench"))
             tasks = await stack.enter_async_context(anyio.create_task_group())
             stack.callback(tasks.cancel_scope.cancel)
             for kind in KINDS:
                 await tasks.start(_evaluator(kind, server.url, Path(folder)).run, _silent)
-            bus = await stack.enter_async_context(open_bus(server.url, name="bench"))
             evaluators = Evaluators(host_of("supervisor", bus, config, Environment({})))
             await tasks.start(evaluators.run)
             turn = _turn()

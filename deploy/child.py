@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from temporality.actors.tracing_export import configure_tracing
 from temporality.deploy.assembly import run_actor
-from temporality.deploy.config import Config, Environment, load_config
+from temporality.deploy.config import CHILD_VARIABLE, Config, Environment, taken_over
 from temporality.deploy.event_loop import run_async, stop_on_signal
 from temporality.deploy.exit_status import status_of
 from temporality.deploy.processes import READY_LINE
@@ -53,14 +53,17 @@ async def _stop_with_parent(scope: anyio.CancelScope) -> None:
 
 
 def main() -> None:
-    """Run the actor that the command line names, with the configuration of the environment."""
-    environment = Environment(dict(os.environ))
+    """Run the actor that the command line names, with the configuration that the parent handed down."""
+    config, environment = taken_over(os.environ)
+    del os.environ[CHILD_VARIABLE]  # a Python tool may look around
     try:
-        config = load_config(environment)
         assert config.nats.url is not None
         serve_actor(sys.argv[1], config.nats.url, config, environment, child=True)
     except BaseException as error:
-        sys.exit(status_of(error))
+        status = status_of(error)
+        if status is None:
+            raise
+        sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ CONFIG_FILE = "temporality.yaml"
 PREFIX = "TEMPORALITY_"
 CRASH_VARIABLE = "TEMPORALITY_CRASH_AT"
 """Arms one crash point (`supervisor.committed:3`); for tests that kill a process between two steps."""
+CHILD_VARIABLE = "TEMPORALITY_CHILD_CONFIG"
+"""Carries the whole configuration, NATS password included, to an actor's process that `up` starts."""
 
 
 class EmbeddedNats(Record, frozen=True, kw_only=True):
@@ -38,7 +40,10 @@ class NatsSettings(Record, frozen=True, kw_only=True):
 
 
 class ExecutorSettings(Record, frozen=True, kw_only=True):
-    """What the executor may start (None means anything), and how long an MCP server may take to start."""
+    """Which commands an executor may start, and how long an MCP server may take to start.
+
+    No list means any command under `temporality up`, and none for `temporality actor` at a given `nats.url`.
+    """
 
     allow_commands: tuple[str, ...] | None = None
     start_timeout_s: Annotated[float, Meta(gt=0, le=600)] = 30.0
@@ -110,6 +115,22 @@ def load_config(environment: Environment, path: Path | None = None) -> Config:
         convert_strict(merged, Config, where=f"environment variable {PREFIX}{name}")
     config: Config = convert_strict(merged, Config, where=str(found or "configuration"))
     return config
+
+
+def handed_down(config: Config, variables: Mapping[str, str], url: str) -> dict[str, str]:
+    """Return the environment of a child that works at `url` by this configuration, whatever files say."""
+    whole = msgspec.structs.replace(
+        config,
+        data_dir=str(config.data_path.absolute()),
+        nats=msgspec.structs.replace(config.nats, url=url),
+    )
+    return {**variables, CHILD_VARIABLE: msgspec.json.encode(whole).decode()}
+
+
+def taken_over(variables: Mapping[str, str]) -> tuple[Config, Environment]:
+    """Return what `handed_down` handed to this child; tools and models can't refer to it."""
+    config = msgspec.json.decode(variables[CHILD_VARIABLE], type=Config)
+    return config, Environment({name: text for name, text in variables.items() if name != CHILD_VARIABLE})
 
 
 def read_yaml(path: Path) -> Any:

@@ -1,7 +1,7 @@
 """The demo: a real agent loop fails on a real tool, gets the matching knowledge, and goes on better.
 
-Everything in it is real but the model, which answers by script over HTTP (or is a real one, if named): a folder
-of its own, nats-server, one process an actor, a git repository, the public MCP server for git.
+Everything in it is real but the model, which answers by script over HTTP (or is a real one, if named): a
+folder of its own, nats-server, one process an actor, a git repository, the public MCP server for git.
 """
 
 import os
@@ -17,7 +17,6 @@ import anyio
 import msgspec
 from anyio import to_thread
 from rich.console import Console
-from temporality.storage.knowledge_files import read_items
 
 from temporality.actors.bus.port import Bus
 from temporality.actors.model.script_file import load_script
@@ -36,6 +35,7 @@ from temporality.protocol.fact import PublicFact
 from temporality.protocol.identity import RunIdentity, new_run_id
 from temporality.protocol.run import StartRun
 from temporality.protocol.streams import FACTS
+from temporality.storage.knowledge_files import read_items
 from temporality.storage.timeline_view import timeline_of
 
 EXAMPLES = Path(__file__).parent / "examples"

@@ -12,10 +12,10 @@ READER_GONE = 1
 """Exit status when whoever read our output has gone (`temporality facts | head`): nobody is left to tell."""
 
 
-def status_of(error: BaseException) -> int:
+def status_of(error: BaseException) -> int | None:
     """Return the exit status that `error` calls for, after telling it in one line on standard error.
 
-    Raises `error` again if it is none of ours, so that a fault of the program keeps its traceback.
+    None if it is none of ours: a fault of the program keeps its traceback.
     """
     cause = first_of_ours(error)
     if isinstance(cause, KeyboardInterrupt):
@@ -25,7 +25,7 @@ def status_of(error: BaseException) -> int:
         sys.stdout = sys.stderr
         return READER_GONE
     if not isinstance(cause, TemporalityError):
-        raise error
+        return None
     tell(str(cause))
     return exit_code(cause)
 

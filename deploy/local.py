@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import anyio
 
 from temporality.deploy.assembly import ACTORS, open_bus, run_actor
-from temporality.deploy.config import Config, Environment
-from temporality.deploy.embedded import embedded_server, running_server_url
-from temporality.deploy.processes import ActorProcess
+from temporality.deploy.config import Config, Environment, handed_down
+from temporality.deploy.embedded import EmbeddedServer, embedded_server, running_server_url
+from temporality.deploy.processes import RESTART_DELAY_MIN_S, ActorProcess
 from temporality.protocol.errors import UserError
 from temporality.protocol.streams import stream_specs
 
@@ -57,10 +57,12 @@ async def deployment(
     """Run a deployment while the context is open; leaving stops all of it.
 
     Actors named in `in_process` run as tasks of this process, the others each in one of its own.
-    `first_environment` adds variables for the first process of a kind. Raises `UserError` when something can't start.
+    `first_environment` adds variables for the first process of a kind. Raises `UserError` when something can't
+    start.
     """
     async with AsyncExitStack() as stack:
         url = config.nats.url
+        server = None
         if url is None:
             progress("starting nats-server")
             embedded = config.nats.embedded
@@ -73,6 +75,8 @@ async def deployment(
         running = Deployment(url)
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
+        if server is not None:
+            tasks.start_soon(_keep_running, server, progress)
         for kind in actors:
             progress(f"starting {kind}")
             if kind in in_process:
@@ -85,6 +89,15 @@ async def deployment(
             for process in running.processes.values():
                 starting.start_soon(_start, tasks, process, progress)
         yield running
+
+
+async def _keep_running(server: EmbeddedServer, progress: Progress) -> None:
+    """Start the server again whenever it ends by itself: on its port and store, so that all go on."""
+    while True:
+        await server.wait_exit()
+        progress("nats-server ended and is started again")
+        await anyio.sleep(RESTART_DELAY_MIN_S)
+        await server.start()
 
 
 async def _start(tasks: anyio.abc.TaskGroup, process: ActorProcess, progress: Progress) -> None:
@@ -109,21 +122,9 @@ async def _run_task(
 
 
 def _process(
-    kind: str, url: str, config: Config, env: Mapping[str, str], first_env: Mapping[str, str]
+    kind: str, url: str, config: Config, variables: Mapping[str, str], first_variables: Mapping[str, str]
 ) -> ActorProcess:
     command = ["-m", "temporality.deploy.child", kind]
-    variables = {
-        **env,
-        "TEMPORALITY_DATA_DIR": str(config.data_path.absolute()),
-        "TEMPORALITY_NATS_URL": url,
-        "TEMPORALITY_PARTITIONS": str(config.partitions),
-        "TEMPORALITY_LEASE_TTL_S": str(config.lease_ttl_s),
-        "TEMPORALITY_START_TIMEOUT_S": str(config.executor.start_timeout_s),
-        "PYTHONUNBUFFERED": "1",
-    }
-    if config.executor.allow_commands is not None:
-        variables["TEMPORALITY_ALLOW_COMMANDS"] = ",".join(config.executor.allow_commands)
-    if config.otel.endpoint:
-        variables["TEMPORALITY_OTEL_ENDPOINT"] = config.otel.endpoint
+    env = {**handed_down(config, variables, url), "PYTHONUNBUFFERED": "1"}
     log = config.data_path / "logs" / f"{kind}.log"
-    return ActorProcess(kind, command, variables, log, first_env=first_env)
+    return ActorProcess(kind, command, env, log, first_env=first_variables)

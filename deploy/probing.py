@@ -1,7 +1,7 @@
 """The probes' loop and the messages of `probe block`: one JSON line in, one JSON line out, in order.
 
-A bad line gives `{"error": {"path", "message"}}` in its place, and the lines after it are served all the same.
-A line of white space is no line, as in any file of JSON lines.
+A bad line gives `{"error": {"path", "message"}}` in its place, and the lines after it are served all the
+same. A line of white space is no line, as in any file of JSON lines.
 """
 
 import re

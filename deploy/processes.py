@@ -24,6 +24,8 @@ STOP_TIMEOUT_S = 10.0
 RESTART_DELAY_MIN_S = 0.2
 RESTART_DELAY_MAX_S = 10.0
 LOG_SHOWN_LINES = 3
+OUR_WORDS = "temporality: "
+"""How a process of ours begins the one line in which it says why it can't go on."""
 
 
 class ActorProcess:
@@ -129,4 +131,6 @@ class ActorProcess:
             lines = self.log.read_text(errors="replace").strip().splitlines()
         except OSError:
             lines = []
+        if lines and lines[-1].startswith(OUR_WORDS):
+            return lines[-1].removeprefix(OUR_WORDS)
         return " | ".join(lines[-LOG_SHOWN_LINES:])[:500] or "it ended before it could serve"

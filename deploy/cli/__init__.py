@@ -58,9 +58,11 @@ def main() -> None:
     except typer.TyperException as error:
         words = error.format_message()
         if words:  # else a group was named alone, and its help has been shown
-            tell(f"{words} — see: temporality --help")
+            asked = getattr(getattr(error, "ctx", None), "command_path", "temporality")
+            tell(f"{words.rstrip('.')} — see: {asked} --help")
         sys.exit(error.exit_code)
     except BaseException as error:
-        if isinstance(error, SystemExit):
+        status = status_of(error)
+        if status is None:
             raise
-        sys.exit(status_of(error))
+        sys.exit(status)

@@ -1,11 +1,14 @@
 """`temporality actor NAME`: run one actor of a deployment, for as long as it is wanted."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from temporality.deploy.cli.settings import Settings
 from temporality.protocol.errors import UserError
+
+if TYPE_CHECKING:
+    from temporality.deploy.config import Config
 
 
 def register(app: typer.Typer) -> None:
@@ -25,4 +28,25 @@ def actor(
     if name not in ACTORS:
         raise UserError(f"actor {name}", "there is no such actor", f"choose one of {', '.join(ACTORS)}")
     settings = Settings.of(context)
-    serve_actor(name, server_url(settings.config), settings.config, settings.environment, child=False)
+    serve_actor(
+        name,
+        server_url(settings.config),
+        in_cluster(settings.config),
+        settings.environment,
+        child=False,
+    )
+
+
+def in_cluster(config: "Config") -> "Config":
+    """Return the configuration of an actor by itself: at a NATS of others, commands must be allowed by name.
+
+    Whoever may start a run there names the commands that an executor starts; under `temporality up` that is
+    the person who started it, in a cluster it may be anybody.
+    """
+    import msgspec
+
+    if config.nats.url is None or config.executor.allow_commands is not None:
+        return config
+    return msgspec.structs.replace(
+        config, executor=msgspec.structs.replace(config.executor, allow_commands=())
+    )

@@ -22,10 +22,9 @@ def import_(
     reason: Annotated[str, typer.Option(help="Why, for the next reviewer.")] = "",
 ) -> None:
     """Import items as reviewed by you; returns when a live retriever offers them. All files, or none."""
-    from temporality.storage.knowledge_files import read_items
-
     from temporality.deploy.event_loop import run_async
     from temporality.deploy.knowledge import import_items
+    from temporality.storage.knowledge_files import read_items
 
     items = tuple(item for path in paths for item in read_items(path))
     console = progress_console()

@@ -26,10 +26,10 @@ def timeline(
 
 async def _timeline(settings: Settings, run: str, json: bool) -> None:
     import msgspec
-    from temporality.storage.timeline import open_timeline
-    from temporality.storage.timeline_view import timeline_of
 
     from temporality.deploy.timeline_tree import render_timeline
+    from temporality.storage.timeline import open_timeline
+    from temporality.storage.timeline_view import timeline_of
 
     async with open_timeline(settings.config.data_path / "timeline.db") as store:
         facts = await store.facts(run)

@@ -114,6 +114,19 @@ def test_unbroken_secret_longer_than_the_margin_is_secret_up_to_the_edge(form: s
         assert not leaks(clean(text, characters_max=1_000).text, secret)
 
 
+def test_room_that_redaction_makes_is_not_filled_from_the_margin() -> None:
+    """A token that begins just before the window's edge is too short there to be recognised."""
+    rng, bound = Random(10), 8_000
+    edge = bound - bound // 3 + MARGIN_CHARACTERS
+    long = "password=" + characters(rng, "abcdefABCDEF0123456789", 5_000) + "\n"
+    secret = "ghp" + "_" + characters(rng, "abcdefABCDEF0123456789", 36)
+    for visible in range(9, 21):
+        text = long + prose(rng, edge - len(long) - visible - 1) + " " + secret + " " + prose(rng, 30_000)
+        cleaned = clean(text, characters_max=bound)
+        assert "[redacted:password]" in cleaned.text
+        assert not leaks(cleaned.text, secret), visible
+
+
 def test_secret_split_by_characters_that_are_dropped_is_found_joined() -> None:
     rng = Random(11)
     secret = "ghp" + "_" + characters(rng, "abcdefABCDEF0123456789", 36)

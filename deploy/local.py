@@ -57,8 +57,8 @@ async def deployment(
     """Run a deployment while the context is open; leaving stops all of it.
 
     Actors named in `in_process` run as tasks of this process, the others each in one of its own.
-    `first_environment` adds variables for the first process of a kind. Raises `UserError` when something can't
-    start.
+    `first_environment` adds variables for the first process of a kind. Raises `UserError` when something
+    can't start.
     """
     async with AsyncExitStack() as stack:
         url = config.nats.url

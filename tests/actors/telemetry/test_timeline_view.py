@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from temporality.actors.telemetry.decider import project
-from temporality.deploy.cli.timeline_tree import render_timeline
+from temporality.deploy.timeline_tree import render_timeline
 from temporality.protocol.fact import PublicFact
 from temporality.storage.timeline_view import RunView, chain, timeline_of
 

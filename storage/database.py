@@ -15,11 +15,15 @@ BUSY_TIMEOUT_MS = 5_000
 JOURNAL_BYTES_MAX = 4_194_304
 """The write-ahead log is cut back to this after a checkpoint, so that it does not keep its largest size."""
 
+MAPPED_BYTES_MAX = 268_435_456
+"""A file up to this size is read through the page cache of the system, without a call for each page."""
+
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
     f"PRAGMA journal_size_limit = {JOURNAL_BYTES_MAX}",
+    f"PRAGMA mmap_size = {MAPPED_BYTES_MAX}",
 )
 
 

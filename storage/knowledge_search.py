@@ -19,15 +19,18 @@ from temporality.storage.knowledge_schema import EVERYWHERE
 
 TERMS_LOOKED_UP_MAX = 24
 """Lists read in one look-up; the rarest terms decide, the rest would add time and no candidates."""
-KEYS_LOOKED_UP_MAX = 16
-POSTINGS_MAX = 6_000
+KEYS_LOOKED_UP_MAX = 4
+"""Exact facts of many items that are looked up besides, as far as the budget goes."""
+POSTINGS_MAX = 2_000
 """Entries read in one look-up, about a microsecond each: keeps find_hints within its 10 ms."""
 LARGE_BASE_ITEMS = 2_000
 """From this size on a term of many items is not looked up."""
 COMMON_SHARE = 0.02
 """Share of a large base that makes a term common."""
-CANDIDATES_MAX = 64
-"""Items weighed in full: eight times what is offered."""
+CANDIDATES_MAX = 24
+"""Items weighed in full: three times what is offered."""
+READ_AT_ONCE = 32
+"""Items whose scope is looked at in one statement, heaviest first, until enough visible ones are found."""
 SUCCESSION_LENGTH_MAX = 8
 """Steps followed from a superseded item; also ends a cycle."""
 
@@ -37,6 +40,19 @@ _VISIBLE = """
 """
 _OFFERABLE = "(i.is_offerable AND i.valid_until >= :now)"
 _LEADS_ON = "EXISTS (SELECT 1 FROM supersession s WHERE s.old_id = i.knowledge_id)"
+
+_POSTINGS = "SELECT rowid FROM item_terms WHERE item_terms MATCH ? ORDER BY rowid DESC LIMIT ?"
+"""One short statement a term, which stays prepared: one for all terms takes longer to prepare than to run."""
+
+_COLUMNS = f"i.item_key, i.knowledge_id, {_OFFERABLE}, i.by_person, i.topic, c.profile"
+_CANDIDATES = (
+    f"SELECT {_COLUMNS} FROM json_each(:keys) k CROSS JOIN item i ON i.item_key = k.value"
+    " CROSS JOIN item_content c USING (item_key)"
+    f" WHERE {_VISIBLE} AND CASE WHEN {_OFFERABLE}"
+    f" THEN i.knowledge_id NOT IN (SELECT value FROM json_each(:excluded)) ELSE {_LEADS_ON} END"
+    " ORDER BY k.key LIMIT :count"
+)
+"""Reads, of a list of items in order, those that the viewer may see; of others nothing is read."""
 
 
 class Viewer(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,29 +117,20 @@ class Snapshot:
         `terms` and `keys` map what is looked up to its weight. Items that can't be offered are returned only
         if something supersedes them; `excluded` ids are left out of the others.
         """
-        looked_up = self._affordable(terms, keys, frequencies)
-        if not looked_up:
-            return []
+        weights: dict[int, float] = {}
+        for term, weight, read in self._affordable(terms, keys, frequencies):
+            for (key,) in self._connection.execute(_POSTINGS, (_phrase(term), read)).fetchall():
+                weights[key] = weights.get(key, 0.0) + weight
+        heaviest = [key for _, key in sorted(zip(weights.values(), weights, strict=True), reverse=True)]
         parameters = viewer.parameters() | {"excluded": json.dumps(sorted(excluded)), "count": count_max}
-        branches = []
-        for number, (term, weight, limit) in enumerate(looked_up):
-            parameters |= {f"t{number}": _phrase(term), f"w{number}": weight, f"l{number}": limit}
-            branches.append(
-                f"SELECT * FROM (SELECT t.rowid AS item_key, :w{number} AS weight"
-                " FROM item_terms t CROSS JOIN item i ON i.item_key = t.rowid"
-                f" WHERE t.item_terms MATCH :t{number} AND {_VISIBLE} AND ({_OFFERABLE} OR {_LEADS_ON})"
-                f" ORDER BY t.rowid DESC LIMIT :l{number})"
-            )
-        rows = self._connection.execute(
-            f"WITH hit AS ({' UNION ALL '.join(branches)}),"
-            " best AS (SELECT item_key, sum(weight) AS weight FROM hit GROUP BY item_key)"
-            f" SELECT i.item_key, i.knowledge_id, {_OFFERABLE}, i.by_person, i.topic, c.profile"
-            " FROM best b CROSS JOIN item i USING (item_key) CROSS JOIN item_content c USING (item_key)"
-            f" WHERE NOT {_OFFERABLE} OR i.knowledge_id NOT IN (SELECT value FROM json_each(:excluded))"
-            " ORDER BY b.weight DESC, i.knowledge_id, i.project LIMIT :count",
-            parameters,
-        )
-        return [_found(row) for row in rows.fetchall()]
+        found: list[Found] = []
+        for start in range(0, len(heaviest), READ_AT_ONCE):
+            keys_read = json.dumps(heaviest[start : start + READ_AT_ONCE])
+            rows = self._connection.execute(_CANDIDATES, parameters | {"keys": keys_read})
+            found += map(_found, rows.fetchall())
+            if len(found) >= count_max:
+                break
+        return found[:count_max]
 
     def successors(self, knowledge_ids: Collection[str], viewer: Viewer) -> dict[str, Found]:
         """Return, for each id that something visible supersedes, what stands at the end of the line (A22)."""
@@ -158,26 +165,31 @@ class Snapshot:
     def _affordable(
         self, terms: Mapping[str, float], keys: Mapping[str, float], frequencies: Mapping[str, int]
     ) -> Sequence[tuple[str, float, int]]:
-        """Return what is looked up: term, weight, and how many entries of its list are read."""
+        """Return what is looked up: term, weight, and how many entries of its list are read.
+
+        What weighs most comes first; then, of exact facts that many items share, what the budget still
+        allows, newest first, since they may be the only reason there is.
+        """
         common = COMMON_SHARE * self.items if self.items >= LARGE_BASE_ITEMS else self.items
-        known_keys = sorted((-weight, key) for key, weight in keys.items() if key in frequencies)
-        known = sorted(
-            (-weight, term)
-            for term, weight in terms.items()
-            if term not in keys and 0 < frequencies.get(term, 0) <= common
+        heaviest = sorted(
+            (-weight, term) for term, weight in {**terms, **keys}.items() if term in frequencies
         )
+        rare = [(term, -negative) for negative, term in heaviest if frequencies[term] <= common]
+        shared = [
+            (term, -negative) for negative, term in heaviest if frequencies[term] > common and term in keys
+        ]
         budget = POSTINGS_MAX
         chosen = []
-        for negative, term in (*known_keys[:KEYS_LOOKED_UP_MAX], *known[:TERMS_LOOKED_UP_MAX]):
+        for term, weight in (*rare[:TERMS_LOOKED_UP_MAX], *shared[:KEYS_LOOKED_UP_MAX]):
             read = min(frequencies[term], budget)
             if read:
-                chosen.append((term, -negative, read))
+                chosen.append((term, weight, read))
             budget -= read
         return chosen
 
     def _superseding(self, knowledge_ids: Collection[str], viewer: Viewer) -> dict[str, Found]:
         rows = self._connection.execute(
-            f"SELECT s.old_id, i.item_key, i.knowledge_id, {_OFFERABLE}, i.by_person, i.topic, c.profile"
+            f"SELECT s.old_id, {_COLUMNS}"
             " FROM supersession s CROSS JOIN item i ON i.item_key = s.new_key"
             " CROSS JOIN item_content c USING (item_key)"
             f" WHERE s.old_id IN (SELECT value FROM json_each(:ids)) AND {_VISIBLE}"

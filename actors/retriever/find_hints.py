@@ -8,7 +8,6 @@ snapshot of the index, in one piece of work off the event loop (A12).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -22,7 +21,7 @@ from temporality.storage.knowledge_search import CANDIDATES_MAX, Found, Snapshot
 
 VALIDITY_ENDING = timedelta(days=14)
 """An item whose validity ends within this time says so (A24)."""
-CANDIDATES_WITHOUT_CUT_MAX = 4 * CANDIDATES_MAX
+CANDIDATES_WITHOUT_CUT_MAX = 10 * CANDIDATES_MAX
 """Items weighed to show a ranking, where depth matters more than time."""
 
 
@@ -64,11 +63,12 @@ def answer(snapshot: Snapshot, request: HintRequest, *, now: datetime, threshold
         count_max=CANDIDATES_MAX if threshold else CANDIDATES_WITHOUT_CUT_MAX,
     )
     statistics = _with_terms_of(found, snapshot, statistics)
-    offers = _offers(snapshot, found, query, statistics, viewer, excluded)
+    weigher = Weigher(query, statistics)
+    offers = _offers(snapshot, found, query, weigher, viewer, excluded)
     chosen = select(
         (weighed for weighed, _, _ in offers.values()), query, request.trigger, threshold=threshold
     )
-    hints = _hints(snapshot, [offers[each.knowledge_id] for each in chosen], request, viewer)
+    hints = _hints(snapshot, [offers[each.knowledge_id] for each in chosen], weigher, request, viewer)
     return HintResult(
         activation_id=request.activation_id,
         result="success" if hints else "empty",
@@ -85,19 +85,18 @@ Offer = tuple[Weighed, Found, str | None]
 def _with_terms_of(found: list[Found], snapshot: Snapshot, statistics: Statistics) -> Statistics:
     """Add the frequencies of the terms that only the items hold: coverage and likeness need them."""
     missing = {term for each in found for term in each.profile.indexed()} - statistics.frequencies.keys()
-    return replace(statistics, frequencies={**statistics.frequencies, **snapshot.frequencies(missing)})
+    return statistics.with_frequencies(snapshot.frequencies(missing))
 
 
 def _offers(
     snapshot: Snapshot,
     found: list[Found],
     query: Query,
-    statistics: Statistics,
+    weigher: Weigher,
     viewer: Viewer,
     excluded: set[str],
 ) -> Mapping[str, Offer]:
     """Weigh what was found; what is superseded lends its evidence to its successor (A22)."""
-    weigher = Weigher(query, statistics)
     successors = snapshot.successors([each.knowledge_id for each in found], viewer)
     offers: dict[str, Offer] = {}
     for each in found:
@@ -122,7 +121,9 @@ def _offers(
     return offers
 
 
-def _hints(snapshot: Snapshot, chosen: list[Offer], request: HintRequest, viewer: Viewer) -> tuple[Hint, ...]:
+def _hints(
+    snapshot: Snapshot, chosen: list[Offer], weigher: Weigher, request: HintRequest, viewer: Viewer
+) -> tuple[Hint, ...]:
     items = snapshot.contents([found.item_key for _, found, _ in chosen])
     states = snapshot.states({needed for item in items.values() for needed in item.depends_on}, viewer)
     hints = []
@@ -135,7 +136,7 @@ def _hints(snapshot: Snapshot, chosen: list[Offer], request: HintRequest, viewer
                 revision=found.item_key,
                 proposition=item.proposition,
                 tier=weighed.evidence.tier,
-                matched=weighed.evidence.matched,
+                matched=weigher.reasons(weighed.evidence),
                 score=round(weighed.evidence.score, 3),
                 state=item.state,
                 scope=item.scope,

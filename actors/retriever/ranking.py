@@ -14,8 +14,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
-from temporality.actors.retriever.query import Pair, Query, pairs
+from temporality.actors.retriever.query import Pair, Query
 from temporality.protocol.hint import Tier
 from temporality.storage.knowledge_profile import Profile
 
@@ -37,23 +38,39 @@ MATCHED_TERMS_MAX = 8
 """Terms named in `matched`: enough to see why, few enough to read."""
 
 
-@dataclass(frozen=True, slots=True)
 class Statistics:
     """The whole base: how many items, their mean length in terms, and in how many each term stands."""
 
-    items: int
-    length_mean: float
-    frequencies: Mapping[str, int]
+    def __init__(self, items: int, length_mean: float, frequencies: Mapping[str, int]) -> None:
+        self.length_mean = length_mean
+        self.frequencies = frequencies
+        self._items = items
+        self._weight_of = _WeightOfFrequency(max(items, ITEMS_ASSUMED_MIN))
+
+    def with_frequencies(self, more: Mapping[str, int]) -> "Statistics":
+        """Return the same base with the frequencies of more terms known."""
+        return Statistics(self._items, self.length_mean, {**self.frequencies, **more})
 
     def weight(self, term: str) -> float:
-        """Return what `term` tells, from 1 (one item has it) towards 0 (all have it)."""
-        items = max(self.items, ITEMS_ASSUMED_MIN)
-        return _rarity(items, self.frequencies.get(term, 0)) / _rarity(items, 1)
+        """Return what `term` tells, from 1 (one item has it, or none) towards 0 (all have it)."""
+        return self._weight_of[self.frequencies.get(term, 1)]
 
 
-def _rarity(items: int, frequency: int) -> float:
-    bounded = min(max(frequency, 1), items)
-    return math.log(1.0 + (items - bounded + 0.5) / (bounded + 0.5))
+class _WeightOfFrequency(dict[int, float]):
+    """The weight of a term by the number of items that have it: few numbers serve thousands of terms."""
+
+    def __init__(self, items: int) -> None:
+        super().__init__()
+        self._items = items
+        self._rarest = self._rarity(1)
+
+    def __missing__(self, frequency: int) -> float:
+        bounded = min(max(frequency, 1), self._items)
+        weight = self[frequency] = self._rarity(bounded) / self._rarest
+        return weight
+
+    def _rarity(self, frequency: int) -> float:
+        return math.log(1.0 + (self._items - frequency + 0.5) / (frequency + 0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +79,8 @@ class Evidence:
 
     `coverage` is the share of what the item says that the situation says too, `likeness` that of its best
     example error, both from 0 to 1. `from_input` and `from_result` are the weights of the terms it shares
-    with either; None for an input without a word that any item knows, and for no result. `matched` names
-    exact facts, then the terms that weigh most; `kinds` the kinds of the exact facts.
+    with either; None for an input without a word that any item knows, and for no result. `shared` are the
+    terms and `exact` the exact facts that matched, `kinds` the kinds of these.
     """
 
     tier: Tier
@@ -72,9 +89,21 @@ class Evidence:
     likeness: float
     from_input: float | None
     from_result: float | None
-    terms_shared: int
-    matched: tuple[str, ...]
+    shared: tuple[str, ...]
+    exact: frozenset[str]
     kinds: frozenset[str]
+
+
+class _Weights(dict[str, float]):
+    """The weight of each term met so far: one look-up in a dictionary, thousands of times an answer."""
+
+    def __init__(self, statistics: Statistics) -> None:
+        super().__init__()
+        self._statistics = statistics
+
+    def __missing__(self, term: str) -> float:
+        weight = self[term] = self._statistics.weight(term)
+        return weight
 
 
 class Weigher:
@@ -82,8 +111,8 @@ class Weigher:
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self._query = query
-        self._statistics = statistics
-        self._weights: dict[str, float] = {}
+        self._length_mean = statistics.length_mean
+        self._weight = _Weights(statistics).__getitem__
         self._situation_mass = self._mass(query.situation) + self._pair_mass(query.situation_pairs)
         self._input_is_known = any(statistics.frequencies.get(term) for term in query.given)
 
@@ -94,7 +123,7 @@ class Weigher:
         counts.update(profile.names)
         shared = [term for term in counts if term in query.weights]
         said = self._bm25(counts, shared, profile.length)
-        said += PAIR_WEIGHT * self._pair_mass(pairs(profile.text) & query.pairs)
+        said += PAIR_WEIGHT * self._pair_mass(query.pairs.intersection(pairwise(profile.text)))
         likeness = self._likeness(profile.examples) if query.is_failure else 0.0
         exact = query.keys.intersection(profile.keys)
         kinds = frozenset(each.partition(":")[0] for each in exact)
@@ -109,13 +138,20 @@ class Weigher:
             likeness=likeness,
             from_input=self._mass(query.given.intersection(shared)) if self._input_is_known else None,
             from_result=self._mass(query.result.intersection(shared)) if query.has_result else None,
-            terms_shared=len(shared),
-            matched=self._reasons(exact, shared),
+            shared=tuple(shared),
+            exact=exact,
             kinds=kinds,
         )
 
+    def reasons(self, evidence: Evidence) -> tuple[str, ...]:
+        """Return what matched: exact facts, then the terms that weigh most (A21)."""
+        strongest = sorted(
+            evidence.shared, key=lambda term: (-self._weight(term) * self._query.weights[term], term)
+        )
+        return (*sorted(evidence.exact), *(f"term:{term}" for term in strongest[:MATCHED_TERMS_MAX]))
+
     def _bm25(self, counts: Counter[str], shared: Iterable[str], length: int) -> float:
-        norm = BM25_SATURATION * (1 - BM25_LENGTH + BM25_LENGTH * length / self._statistics.length_mean)
+        norm = BM25_SATURATION * (1 - BM25_LENGTH + BM25_LENGTH * length / self._length_mean)
         return sum(
             self._query.weights[term] * self._weight(term) * count * (BM25_SATURATION + 1) / (count + norm)
             for term, count in ((term, counts[term]) for term in shared)
@@ -124,7 +160,7 @@ class Weigher:
     def _likeness(self, examples: Iterable[tuple[str, ...]]) -> float:
         best = 0.0
         for example in examples:
-            seen, seen_pairs = frozenset(example), pairs(example)
+            seen, seen_pairs = frozenset(example), frozenset(pairwise(example))
             common = self._mass(seen & self._query.situation) + self._pair_mass(
                 seen_pairs & self._query.situation_pairs
             )
@@ -132,21 +168,12 @@ class Weigher:
             best = max(best, common / whole if whole else 0.0)
         return best
 
-    def _reasons(self, exact: Iterable[str], shared: Iterable[str]) -> tuple[str, ...]:
-        strongest = sorted(shared, key=lambda term: (-self._weight(term) * self._query.weights[term], term))
-        return (*sorted(exact), *(f"term:{term}" for term in strongest[:MATCHED_TERMS_MAX]))
-
-    def _weight(self, term: str) -> float:
-        weight = self._weights.get(term)
-        if weight is None:
-            weight = self._weights[term] = self._statistics.weight(term)
-        return weight
-
     def _mass(self, terms: Iterable[str]) -> float:
         return sum(map(self._weight, terms))
 
     def _pair_mass(self, neighbours: Iterable[Pair]) -> float:
-        return sum(min(self._weight(first), self._weight(second)) for first, second in neighbours)
+        weight = self._weight
+        return sum([min(weight(first), weight(second)) for first, second in neighbours])
 
 
 def _tier(kinds: frozenset[str]) -> Tier:

@@ -83,7 +83,7 @@ def is_worth_offering(evidence: Evidence, query: Query, trigger: str) -> bool:
         return True
     if not query.has_call:
         return bool(kinds - {"error"}) or (
-            evidence.terms_shared >= TASK_TERMS_MIN and evidence.coverage >= TASK_COVERAGE_MIN
+            len(evidence.shared) >= TASK_TERMS_MIN and evidence.coverage >= TASK_COVERAGE_MIN
         )
     of_the_call = bool(kinds) or _supports(evidence.from_input)
     if kinds & {"tool", "server"} and evidence.from_result:

@@ -27,7 +27,7 @@ from temporality.protocol.fingerprint.step import Step
 FINGERPRINT_VERSION = "f1"
 """Name of the algorithm as a whole; a new one for any change that can change a key."""
 
-TEXT_LENGTH_MAX = 16_384
+TEXT_LENGTH_MAX = 4_096
 """Characters that are looked at, twice the caller's own bound (A17): protects a barrier from a huge text."""
 
 KEY_BYTES = 12

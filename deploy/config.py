@@ -3,21 +3,24 @@
 One frozen value is passed down from here; no other module reads the environment or a settings file.
 """
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import yaml
 from msgspec import Meta, field
 
+from temporality.deploy.yaml_file import read_yaml
 from temporality.protocol.errors import UserError
 from temporality.protocol.message import Record
 from temporality.protocol.strict import convert_strict
 
 CONFIG_FILE = "temporality.yaml"
 PREFIX = "TEMPORALITY_"
+MISTYPED_LIKENESS = 0.9
+"""How like one of ours a variable's name is that was meant to be it; other programs' variables are let be."""
 CRASH_VARIABLE = "TEMPORALITY_CRASH_AT"
 """Arms one crash point (`supervisor.committed:3`); for tests that kill a process between two steps."""
 CHILD_VARIABLE = "TEMPORALITY_CHILD_CONFIG"
@@ -103,6 +106,7 @@ def load_config(environment: Environment, path: Path | None = None) -> Config:
 
     `path` must exist if given; otherwise `temporality.yaml` of the current folder is read if it is there.
     """
+    _refuse_mistyped(environment.variables)
     found = path or (Path(CONFIG_FILE) if Path(CONFIG_FILE).is_file() else None)
     data = read_yaml(found) if found else {}
     convert_strict(data, Config, where=str(found))
@@ -133,19 +137,14 @@ def taken_over(variables: Mapping[str, str]) -> tuple[Config, Environment]:
     return config, Environment({name: text for name, text in variables.items() if name != CHILD_VARIABLE})
 
 
-def read_yaml(path: Path) -> Any:
-    """Return what a YAML file holds; raise `UserError` with file and line."""
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(str(path), error.strerror or type(error).__name__, "check the path") from error
-    except UnicodeDecodeError as error:
-        raise UserError(str(path), "is not UTF-8 text", "save it as UTF-8") from error
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}:{line}", f"is not valid YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise UserError(str(path), "is not valid YAML") from error
+def _refuse_mistyped(variables: Mapping[str, str]) -> None:
+    """Refuse a variable that is nearly one of ours: a setting that silently does not hold."""
+    known = [PREFIX + name for name in _OVERRIDES] + [CRASH_VARIABLE, CHILD_VARIABLE]
+    for name in variables:
+        if name.startswith(PREFIX) and name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=MISTYPED_LIKENESS)
+            if close:
+                raise UserError(f"environment variable {name}", "is not known", f"did you mean {close[0]}?")
 
 
 def _value(text: str, keys: tuple[str, ...]) -> Any:

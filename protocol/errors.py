@@ -26,8 +26,8 @@ class ProtocolError(TemporalityError):
     """A message or subject that breaks the contract."""
 
 
-class InvalidSubject(ProtocolError):
-    """An id or subject that can't be part of the subject space."""
+class InvalidSubject(ProtocolError, ValueError):
+    """An id or subject that can't be part of the subject space; it makes a message that holds it invalid."""
 
     def __init__(self, text: str) -> None:
         super().__init__(

@@ -2,7 +2,7 @@
 
     python -m bench.barrier [--scatters 500]
 
-The evaluators are processes of their own. Beside them, in the same run: one bare request and reply on the same
+The evaluators are processes of their own. Beside them, in the same run: one bare request and reply on one
 server, redaction with bounding, and the fingerprint, of 8 KB and 10 MB.
 """
 

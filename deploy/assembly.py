@@ -6,19 +6,20 @@ The parts are imported at use: a process pays for its own actor only.
 import os
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 import anyio
 from anyio.abc import TaskStatus
 
-from temporality.actors.bus.nats import connect
-from temporality.actors.bus.port import Bus
+from temporality.actors.bus.nats import CONNECT_TIMEOUT_S, connect
+from temporality.actors.bus.port import Bus, BusError
 from temporality.actors.clock import SystemClock
 from temporality.actors.crash import CrashPoints
 from temporality.actors.host import Host
 from temporality.actors.tracing import Tracing
 from temporality.deploy.config import Config, Environment
+from temporality.protocol.errors import WorldError
 from temporality.protocol.streams import stream_specs
 
 
@@ -117,9 +118,18 @@ async def run_actor(
             await actor.run(task_status=task_status)
 
 
-def open_bus(url: str, *, name: str) -> AbstractAsyncContextManager[Bus]:
-    """Connect to NATS as `name`; `url` may hold several servers, separated by commas."""
-    return connect(url.split(","), name=name)
+@asynccontextmanager
+async def open_bus(url: str, *, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> AsyncIterator[Bus]:
+    """Connect to NATS as `name`; `url` may hold several servers, separated by commas.
+
+    Raises `WorldError`, saying what to do, if none of them lets us in within `timeout_s`.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            bus = await stack.enter_async_context(connect(url.split(","), name=name, timeout_s=timeout_s))
+        except BusError as error:
+            raise WorldError(f"nats.url: {error} — start the server there, or correct the address") from error
+        yield bus
 
 
 def host_of(kind: str, bus: Bus, config: Config, environment: Environment) -> Host:

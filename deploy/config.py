@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, field
@@ -26,6 +27,8 @@ CRASH_VARIABLE = "TEMPORALITY_CRASH_AT"
 CHILD_VARIABLE = "TEMPORALITY_CHILD_CONFIG"
 """Carries the whole configuration, NATS password included, to an actor's process that `up` starts."""
 
+NATS_SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
+
 
 class EmbeddedNats(Record, frozen=True, kw_only=True):
     """The nats-server that `temporality up` starts; `sync` always survives a power cut."""
@@ -40,6 +43,12 @@ class NatsSettings(Record, frozen=True, kw_only=True):
     url: str | None = None
     embedded: EmbeddedNats = field(default_factory=EmbeddedNats)
     replicas: Annotated[int, Meta(ge=1, le=5)] = 1
+
+    def __post_init__(self) -> None:
+        for url in self.url.split(",") if self.url is not None else ():
+            parts = urlsplit(url.strip())
+            if parts.scheme not in NATS_SCHEMES or not parts.hostname:
+                raise ValueError("`url` must be like nats://host:4222, several of them separated by commas")
 
 
 class ExecutorSettings(Record, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ results go to standard output, progress to standard error, so that both can be p
 """
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -51,10 +52,10 @@ for name, group in (("knowledge", knowledge), ("trigger", trigger), ("probe", pr
     app.add_typer(group.app, name=name)
 
 
-def main() -> None:
-    """Run the command line; exit with the status that the outcome calls for."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (default: this process's); exit with the status that the outcome calls for."""
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(arguments, standalone_mode=False))
     except typer.TyperException as error:
         words = error.format_message()
         if words:  # else a group was named alone, and its help has been shown

@@ -88,9 +88,7 @@ async def _runs(settings: Settings, limit: int, json: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from temporality.storage.timeline import open_timeline
-
-    async with open_timeline(settings.config.data_path / "timeline.db") as timeline:
+    async with settings.timeline() as timeline:
         found = await timeline.runs(limit)
     if json:
         for row in found:

@@ -12,11 +12,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from temporality.protocol.errors import UserError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from temporality.actors.bus.port import Bus
     from temporality.deploy.config import Config, Environment
+    from temporality.storage.timeline import Timeline
+
+CONNECT_TIMEOUT_S = 3.0
+"""A person waits, so a server that does not answer is told sooner than to an actor."""
 
 PIPED_COLUMNS = 10_000
 """Width of what is not read by a person: a row of a table or a line of a tree is one line to `grep`."""
@@ -43,7 +49,19 @@ class Settings:
         from temporality.deploy.assembly import open_bus
         from temporality.deploy.local import server_url
 
-        return open_bus(server_url(self.config), name=f"temporality-{name}")
+        url = server_url(self.config)
+        return open_bus(url, name=f"temporality-{name}", timeout_s=CONNECT_TIMEOUT_S)
+
+    def timeline(self) -> "AbstractAsyncContextManager[Timeline]":
+        """Open the timeline that telemetry keeps here; raises `UserError` if it never ran here."""
+        from temporality.storage.timeline import open_timeline
+
+        path = self.config.data_path / "timeline.db"
+        if not path.exists():
+            raise UserError(
+                self.config.data_dir, "no deployment has run on this data folder", "start one: temporality up"
+            )
+        return open_timeline(path)
 
 
 def progress_console() -> "Console":

@@ -28,10 +28,9 @@ async def _timeline(settings: Settings, run: str, json: bool) -> None:
     import msgspec
 
     from temporality.deploy.timeline_tree import render_timeline
-    from temporality.storage.timeline import open_timeline
     from temporality.storage.timeline_view import timeline_of
 
-    async with open_timeline(settings.config.data_path / "timeline.db") as store:
+    async with settings.timeline() as store:
         facts = await store.facts(run)
     if not facts:
         raise UserError(run, "no such run is known here", "list them: temporality runs")

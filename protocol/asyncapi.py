@@ -135,14 +135,14 @@ def _message(kind: type) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Print the document, or compare it with the file; 1 if they differ."""
+    """Print the document, or compare it with the file; 1 if they differ or there is none."""
     if "--check" not in sys.argv[1:]:
-        print(rendered(), end="")
+        sys.stdout.write(rendered())
         return 0
-    if DOCUMENT.read_text(encoding="utf-8") == rendered():
+    if DOCUMENT.is_file() and DOCUMENT.read_text(encoding="utf-8") == rendered():
         return 0
-    print(f"{DOCUMENT} differs from protocol/: write it anew with", file=sys.stderr)
-    print(f"  python -m temporality.protocol.asyncapi > {DOCUMENT}", file=sys.stderr)
+    sys.stderr.write(f"{DOCUMENT} differs from protocol/: write it anew with\n")
+    sys.stderr.write(f"  python -m temporality.protocol.asyncapi > {DOCUMENT}\n")
     return 1
 
 

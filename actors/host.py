@@ -45,10 +45,13 @@ ACK_WAIT_S = 5.0
 """How long a queue waits for an answer before it gives a message to somebody else: the lease's life."""
 
 DELIVERIES_MAX = 8
-"""Tries at a message on which our own code fails: about two minutes , then a dead letter."""
+"""Tries at a message on which our own code fails: about two minutes, then a dead letter."""
 
 RETRY_DELAY_MAX_S = 30.0
 WORLD_RETRY_DELAY_S = 1.0
+GIVE_BACK_S = 1.0
+"""A process that ends spends at most this long on giving back what it holds; the queue does it otherwise."""
+
 DEAD_LETTER_BYTES_MAX = 900_000
 """A dead letter is cut here: with its headers it must fit into the server's 1 MiB to be kept."""
 
@@ -112,8 +115,9 @@ def headers_of(message_id: str, cause: str | None, traceparent: str | None) -> d
 class Held:
     """The deliveries this process is working on; their queue is told every third of `ack_wait_s`."""
 
-    def __init__(self, ack_wait_s: float) -> None:
+    def __init__(self, ack_wait_s: float, clock: Clock) -> None:
         self._interval_s = ack_wait_s / 3
+        self._clock = clock
         self._deliveries: dict[int, Delivery] = {}
 
     @contextmanager
@@ -137,7 +141,7 @@ class Held:
     async def keep_alive(self) -> None:
         """Send the heartbeats, for ever."""
         while True:
-            await anyio.sleep(self._interval_s)
+            await self._clock.sleep_until(self._clock.monotonic() + self._interval_s)
             for delivery in list(self._deliveries.values()):
                 try:
                     await delivery.in_progress()
@@ -188,7 +192,7 @@ class Host:
 
         Cancelled, it gives back what it holds, so that somebody else is served it at once.
         """
-        held = Held(self.ack_wait_s)
+        held = Held(self.ack_wait_s, self.clock)
         async with (
             self.bus.consume(
                 stream,
@@ -268,6 +272,19 @@ class Host:
         self.log.warning("dead letter from %s: %s", stream, reason)
         await delivery.term(reason)
 
+    async def give_back(self, *deliveries: Delivery) -> None:
+        """Let somebody else be served these at once; also when cancelled, for at most a second."""
+        with anyio.move_on_after(GIVE_BACK_S, shield=True):
+            for delivery in deliveries:
+                await self.postpone(delivery, 0.0)
+
+    async def postpone(self, delivery: Delivery, delay_s: float) -> None:
+        """Give a delivery back, to come again after `delay_s`; never raises."""
+        try:
+            await delivery.nak(delay_s)
+        except BusError:
+            self.log.warning("%s: could not be given back; its queue will", delivery.subject)
+
     def given_back_on_failure(self, stream: str, *deliveries: Delivery) -> "_GivenBack":
         """Guard the handling of deliveries: whatever fails inside, no message is lost."""
         return _GivenBack(self, stream, deliveries)
@@ -298,7 +315,7 @@ class Host:
             answer = QuestionRefused(message=str(error))
         except WorldError as error:
             answer = QuestionRefused(message=f"{type(error).__name__}: {error}")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # a fault in one answer must not end the service
             self.log.error("question on %s failed: %s", question.subject, fault(error))
             answer = QuestionRefused(message=f"internal error: {type(error).__name__}")
         try:
@@ -324,9 +341,7 @@ class _GivenBack:
         if error is None:
             return False
         if not isinstance(error, Exception):
-            with anyio.move_on_after(1.0, shield=True):
-                for delivery in self._deliveries:
-                    await self._give_back(delivery, 0.0)
+            await self._host.give_back(*self._deliveries)
             return False
         for delivery in self._deliveries:
             await self._failed(delivery, error)
@@ -335,19 +350,13 @@ class _GivenBack:
     async def _failed(self, delivery: Delivery, error: Exception) -> None:
         if isinstance(error, WorldError):
             self._host.log.warning("%s: given back: %s", delivery.subject, type(error).__name__)
-            await self._give_back(delivery, WORLD_RETRY_DELAY_S)
+            await self._host.postpone(delivery, WORLD_RETRY_DELAY_S)
             return
         self._host.log.error("%s failed: %s", delivery.subject, fault(error))
         if delivery.delivered >= DELIVERIES_MAX:
             await self._host.bury(self._stream, delivery, reason="failed", detail=fault(error))
         else:
-            await self._give_back(delivery, min(2.0 ** (delivery.delivered - 1), RETRY_DELAY_MAX_S))
-
-    async def _give_back(self, delivery: Delivery, delay_s: float) -> None:
-        try:
-            await delivery.nak(delay_s)
-        except BusError:
-            self._host.log.warning("%s: could not be given back; its queue will", delivery.subject)
+            await self._host.postpone(delivery, min(2.0 ** (delivery.delivered - 1), RETRY_DELAY_MAX_S))
 
 
 def fault(error: BaseException) -> str:

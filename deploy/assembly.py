@@ -36,7 +36,9 @@ async def _supervisor(host: Host, config: Config, _: Environment) -> AsyncIterat
     from temporality.actors.supervisor.actor import SupervisorActor, SupervisorSettings
     from temporality.storage.snapshots import open_snapshots
 
-    settings = SupervisorSettings(partitions=config.partitions, lease_ttl_s=config.lease_ttl_s)
+    settings = SupervisorSettings(
+        partitions=config.partitions, lease_ttl_s=config.lease_ttl_s, replicas=config.nats.replicas
+    )
     async with open_snapshots(config.data_path / "snapshots.db") as snapshots:
         yield SupervisorActor(host, settings, snapshots)
 

@@ -3,6 +3,9 @@
 Messages of a run are decided one batch at a time, so that what came together becomes one commit; runs go on
 beside one another. The order within a batch's life is the commit protocol's (0-architecture, "Commit"):
 decide → commit → publish → acknowledge, with a named crash point between any two of them.
+
+What is known of runs is kept a partition, and goes with it: while somebody else held the partition the runs
+went on, so knowledge from before would be out of date.
 """
 
 from collections import deque
@@ -21,6 +24,7 @@ from temporality.actors.supervisor.commits import (
     StoredCommit,
     append,
     identified,
+    is_last,
     publish_outgoing,
 )
 from temporality.actors.supervisor.evaluators import Evaluators
@@ -28,7 +32,7 @@ from temporality.actors.supervisor.partitions import Partitions
 from temporality.actors.supervisor.runs import LoadedRun, load_run
 from temporality.actors.supervisor.saver import Saver
 from temporality.actors.supervisor.state import ENDED, Status
-from temporality.actors.supervisor.steps import Step, Steps
+from temporality.actors.supervisor.steps import Refusal, Step, Steps
 from temporality.protocol import subjects
 from temporality.protocol.codec import encode
 from temporality.protocol.errors import InvalidSubject
@@ -46,12 +50,18 @@ BATCH_BYTES_MAX = 98_304
 """Messages decided together: what they bring stands in the commit, and its tool calls once more."""
 
 BATCH_MESSAGES_MAX = 64
+ALONE_FROM = 3
+"""Deliveries after which a message is decided alone: if it is what fails, it takes no other one along."""
+
 RACES_MAX = 8
 """Lost races in a row after which a batch is given back: somebody else is busy with this run."""
 
 IN_FLIGHT_MAX = 256
 RUNS_CACHED_MAX = 2_048
-"""Runs kept in memory; an older one is loaded again from its snapshot when it is addressed."""
+"""Runs kept in memory over all partitions; an older one is loaded again when it is addressed."""
+
+START_BYTES_MAX = 786_432
+"""A first commit holds the whole specification of its agent; beyond this no message could carry it."""
 
 
 class RaceLost(BusError):
@@ -60,10 +70,11 @@ class RaceLost(BusError):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorSettings:
-    """How many partitions the inbox has, and how long a lease lives without renewal."""
+    """How many partitions the inbox has, how long a lease lives without renewal, and on how many servers."""
 
     partitions: int = 16
     lease_ttl_s: float = 5.0
+    replicas: int = 1
 
 
 @dataclass(slots=True)
@@ -74,21 +85,33 @@ class _Mailbox:
     busy: bool = False
 
 
+@dataclass(slots=True)
+class _Partition:
+    """What is known of the runs of a partition while it is held: their mailboxes, and those in memory."""
+
+    mailboxes: dict[str, _Mailbox] = field(default_factory=dict)
+    runs: dict[str, LoadedRun] = field(default_factory=dict)
+
+
 class SupervisorActor:
     """Own the runs of the partitions held."""
 
     def __init__(self, host: Host, settings: SupervisorSettings, snapshots: Snapshots) -> None:
         self._host = host
         self._snapshots = snapshots
-        self._held = Held(host.ack_wait_s)
+        self._held = Held(host.ack_wait_s, host.clock)
         self._evaluators = Evaluators(host)
         self._steps = Steps(host, self._evaluators)
-        self._saver = Saver(snapshots, host.log)
-        self._mailboxes: dict[str, _Mailbox] = {}
-        self._runs: dict[str, LoadedRun] = {}
+        self._saver = Saver(snapshots, host.log, host.clock, self._forget)
+        self._owned: dict[int, _Partition] = {}
+        self._runs_max = max(RUNS_CACHED_MAX // settings.partitions, 1)
         self._reconnected = anyio.Event()
         self._partitions = Partitions(
-            host, count=settings.partitions, ttl_s=settings.lease_ttl_s, serve=self._serve_partition
+            host,
+            count=settings.partitions,
+            ttl_s=settings.lease_ttl_s,
+            serve=self._serve_partition,
+            replicas=settings.replicas,
         )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -114,11 +137,15 @@ class SupervisorActor:
             ) as deliveries,
             anyio.create_task_group() as tasks,
         ):
+            owned = self._owned[partition] = _Partition()
             task_status.started()
-            async for delivery in deliveries:
-                await self._accept(delivery, tasks)
+            try:
+                async for delivery in deliveries:
+                    await self._accept(delivery, owned, tasks)
+            finally:
+                del self._owned[partition]
 
-    async def _accept(self, delivery: Delivery, tasks: TaskGroup) -> None:
+    async def _accept(self, delivery: Delivery, owned: _Partition, tasks: TaskGroup) -> None:
         """Put a message into its run's mailbox; one that can't be understood goes to the dead letters."""
         received: Received[InboxMessage] | None = await self._host.receive(INBOX, delivery, InboxMessage)
         if received is None:
@@ -132,52 +159,63 @@ class SupervisorActor:
             detail = f"{type(received.message).__name__} is no message of kind {kind}"
             await self._host.bury(INBOX, delivery, reason="wrong_kind", detail=detail)
             return
-        mailbox = self._mailboxes.setdefault(run, _Mailbox())
+        mailbox = owned.mailboxes.setdefault(run, _Mailbox())
         mailbox.waiting.append((received, delivery))
         self._held.add(delivery)
         if not mailbox.busy:
             mailbox.busy = True
-            tasks.start_soon(self._empty, run, mailbox)
+            tasks.start_soon(self._empty, run, mailbox, owned)
 
-    async def _empty(self, run: str, mailbox: _Mailbox) -> None:
-        """Process a run's messages until none wait."""
+    async def _empty(self, run: str, mailbox: _Mailbox, owned: _Partition) -> None:
+        """Process a run's messages until none wait; cancelled, give back those that do."""
         try:
             while mailbox.waiting:
                 received, deliveries = _take_batch(mailbox)
                 try:
                     async with self._host.given_back_on_failure(INBOX, *deliveries):
-                        await self._process(run, received, deliveries)
+                        await self._process(run, owned, received, deliveries)
                 finally:
                     for delivery in deliveries:
                         self._held.drop(delivery)
         finally:
-            for _, delivery in mailbox.waiting:
+            owned.mailboxes.pop(run, None)
+            left = [delivery for _, delivery in mailbox.waiting]
+            for delivery in left:
                 self._held.drop(delivery)
-            self._mailboxes.pop(run, None)
+            if left:
+                await self._host.give_back(*left)
 
     async def _process(
-        self, run: str, received: Sequence[Received[InboxMessage]], deliveries: Sequence[Delivery]
+        self,
+        run: str,
+        owned: _Partition,
+        received: Sequence[Received[InboxMessage]],
+        deliveries: Sequence[Delivery],
     ) -> None:
         try:
             for _ in range(RACES_MAX):
-                loaded = await self._load(run)
+                loaded = owned.runs.get(run) or await self._load(run, owned)
                 if await self._step(loaded, received, deliveries):
+                    if loaded.is_due and owned.runs.get(run) is loaded:
+                        self._saver.save(loaded.snapshot())
                     return
-                self._runs.pop(run, None)
+                owned.runs.pop(run, None)
         except BaseException:
             # What this process believes of the run may be ahead of the log or behind it: load it anew.
-            self._runs.pop(run, None)
+            owned.runs.pop(run, None)
             raise
         raise RaceLost(f"another supervisor keeps committing to {run}")
 
-    async def _load(self, run: str) -> LoadedRun:
-        loaded = self._runs.get(run)
-        if loaded is None:
-            loaded = await load_run(self._host.bus, self._snapshots, run)
-            if len(self._runs) >= RUNS_CACHED_MAX:
-                self._runs.pop(next(iter(self._runs)))
-            self._runs[run] = loaded
+    async def _load(self, run: str, owned: _Partition) -> LoadedRun:
+        loaded = await load_run(self._host.bus, self._snapshots, run, self._host.log)
+        if len(owned.runs) >= self._runs_max:
+            owned.runs.pop(next(iter(owned.runs)))
+        owned.runs[run] = loaded
         return loaded
+
+    def _forget(self, run: str) -> None:
+        for owned in self._owned.values():
+            owned.runs.pop(run, None)
 
     async def _step(
         self, loaded: LoadedRun, received: Sequence[Received[InboxMessage]], deliveries: Sequence[Delivery]
@@ -189,8 +227,11 @@ class SupervisorActor:
             span.set_attribute(conventions.RUN_ID, loaded.run)
             step = await self._steps.take(loaded, received)
             crash.reached("supervisor.decided")
-            if step.facts:
-                commit = self._commit(loaded, step, received)
+            commit = self._commit(loaded, step, received) if step.facts else None
+            if commit is None:
+                if not await is_last(self._host.bus, loaded.run, loaded.sequence):
+                    return False
+            else:
                 span.set_attribute(conventions.COMMIT_NUMBER, commit.number)
                 traceparent = tracing.traceparent()
                 sequence = await append(self._host.bus, commit, traceparent=traceparent)
@@ -202,11 +243,12 @@ class SupervisorActor:
                 crash.reached("supervisor.published")
         await self._settle(step, received, deliveries)
         crash.reached("supervisor.acked")
-        if step.facts and loaded.state.status in {Status.AWAITING_MODEL, *ENDED}:
-            self._saver.save(loaded.snapshot())
         return True
 
-    def _commit(self, loaded: LoadedRun, step: Step, received: Sequence[Received[InboxMessage]]) -> Commit:
+    def _commit(
+        self, loaded: LoadedRun, step: Step, received: Sequence[Received[InboxMessage]]
+    ) -> Commit | None:
+        """Return the commit of a step, or None for a start that no commit can hold."""
         commit = identified(
             Commit(
                 id="",
@@ -221,8 +263,13 @@ class SupervisorActor:
             )
         )
         size = len(encode(commit))
-        if size <= COMMIT_BYTES_MAX or loaded.state.status is Status.NEW:
+        starts = loaded.state.status is Status.NEW
+        if size <= (START_BYTES_MAX if starts else COMMIT_BYTES_MAX):
             return commit
+        if starts:
+            detail = f"the start takes {size} bytes; a first commit holds at most {START_BYTES_MAX}"
+            step.refused.update((message.id, Refusal("too_large", detail)) for message in received)
+            return None
         failed = RunFailed(
             where="commit",
             what=f"one step of the run takes {size} bytes; a commit holds at most {COMMIT_BYTES_MAX}",
@@ -235,10 +282,11 @@ class SupervisorActor:
         self, step: Step, received: Sequence[Received[InboxMessage]], deliveries: Sequence[Delivery]
     ) -> None:
         for message, delivery in zip(received, deliveries, strict=True):
-            if message.id in step.unknown:
-                await self._host.bury(INBOX, delivery, reason="unknown_run", detail="no such run")
-            else:
+            refusal = step.refused.get(message.id)
+            if refusal is None:
                 await delivery.ack()
+            else:
+                await self._host.bury(INBOX, delivery, reason=refusal.reason, detail=refusal.detail)
 
     def _note_reconnect(self) -> None:
         self._reconnected.set()
@@ -248,7 +296,7 @@ class SupervisorActor:
         while True:
             await self._reconnected.wait()
             self._reconnected = anyio.Event()
-            for loaded in list(self._runs.values()):
+            for loaded in [run for owned in self._owned.values() for run in owned.runs.values()]:
                 if loaded.last is None or loaded.state.status in ENDED:
                     continue
                 try:
@@ -264,9 +312,11 @@ def _take_batch(mailbox: _Mailbox) -> tuple[list[Received[InboxMessage]], list[D
     while mailbox.waiting and len(received) < BATCH_MESSAGES_MAX:
         message, delivery = mailbox.waiting[0]
         size += len(delivery.payload)
-        if received and size > BATCH_BYTES_MAX:
+        if received and (size > BATCH_BYTES_MAX or delivery.delivered > ALONE_FROM):
             break
         mailbox.waiting.popleft()
         received.append(message)
         deliveries.append(delivery)
+        if delivery.delivered > ALONE_FROM:
+            break
     return received, deliveries

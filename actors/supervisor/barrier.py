@@ -22,14 +22,21 @@ from temporality.protocol.activation import (
     HintsQueried,
     LookUpResult,
 )
-from temporality.protocol.codec import encode_canonical
+from temporality.protocol.codec import encode, encode_canonical
 from temporality.protocol.hint import HintBatch, HintContext, HintResult, Skill, hint_id
 from temporality.protocol.identity import digest
 from temporality.protocol.run import RunFact
 from temporality.protocol.tool import ToolFailed
 
 HINTS_OFFERED_MAX = 64
-"""Hints accepted from one look-up: eight times what a block may hold; more is a broken retriever."""
+"""Hints accepted for one activation: eight times what a block may hold; more is a broken retriever."""
+
+OFFERS_BYTES_MAX = 98_304
+"""What is kept of an answer whether or not it is injected (ids and reasons, not propositions): it stands in
+the barrier's commit beside the replies, and a lying retriever must not fail a run by its size (A42)."""
+
+OFFER_FIXED_BYTES = 512
+"""The facts of one offered hint without its own words: their field names, digests and numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,15 @@ def fault_of(results: Sequence[HintResult], planned: Plan) -> str | None:
         for hint in result.hints:
             if hint.hint_id != hint_id(result.activation_id, hint.knowledge_id, hint.revision):
                 return "the answer holds a hint of another activation"
+    kept = sum(_kept_bytes(result) for result in results)
+    if kept > OFFERS_BYTES_MAX:
+        return f"ids and reasons of the answer take {kept} bytes; at most {OFFERS_BYTES_MAX} are kept"
     return None
+
+
+def _kept_bytes(result: HintResult) -> int:
+    words = [(hint.knowledge_id, hint.knowledge_id, hint.matched) for hint in result.hints]
+    return len(encode((result.matcher_version, words))) + OFFER_FIXED_BYTES * len(words)
 
 
 def close(state: RunState, planned: Plan, looked_up: LookUp) -> tuple[RunFact, ...]:

@@ -9,12 +9,16 @@ our own id means that it was stored, another id that the race was lost, nothing 
 and may be sent again. The id is the digest of the content, since two owners of one message may have decided
 differently.
 
+A decision that a message means nothing writes nothing, so no expected sequence guards it: what looks like a
+repeat to an owner that has fallen behind may be news. So before such a message is acknowledged, the run's
+last commit is looked at, too (`is_last`).
+
 A crash may come between a commit and what it owes. So whoever loads a run first publishes the last commit's
 outgoing messages again (their ids are the commit's, so repeats are dropped); therefore only the last commit
 can ever have unpublished ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -32,6 +36,9 @@ from temporality.protocol.streams import RUNS
 
 APPEND_TRIES_MAX = 5
 """Tries to store one commit; each may wait for a leader change, after that the message is given back."""
+
+APPEND_RETRY_DELAY_S = 0.05
+"""A cluster refuses (10164) while another write to the subject is under way: this long it is let finish."""
 
 READ_TRIES_MAX = 20
 READ_RETRY_DELAY_S = 0.05
@@ -80,7 +87,10 @@ async def append(bus: Bus, commit: Commit, *, traceparent: str | None) -> int | 
         except (WrongLastSequence, PublishUnconfirmed):
             last = await bus.last(RUNS, subject)
             if last is None or last.sequence <= commit.predecessor:
+                await anyio.sleep(APPEND_RETRY_DELAY_S)
                 continue
+            # Ours may also be stored, below another's: whoever wrote that one had loaded ours and sent what
+            # it owes, and to us, once we have reloaded, the message is a repeat.
             stored = decode(last.payload, Commit)
             return last.sequence if stored.id == commit.id else None
         return published.sequence
@@ -88,7 +98,10 @@ async def append(bus: Bus, commit: Commit, *, traceparent: str | None) -> int | 
 
 
 async def publish_outgoing(bus: Bus, commit: Commit, *, traceparent: str | None) -> None:
-    """Send what a commit owes, all at once; sending it again is harmless."""
+    """Send what a commit owes, all at once; sending it again is harmless.
+
+    Raises the first `BusError` when all have been tried.
+    """
     sends = [
         partial(_send, bus, message, outgoing_id(commit.id, index), commit.id, traceparent)
         for index, message in enumerate(commit.outgoing)
@@ -96,9 +109,20 @@ async def publish_outgoing(bus: Bus, commit: Commit, *, traceparent: str | None)
     if len(sends) == 1:
         await sends[0]()
         return
+    failures: list[BusError] = []
+
+    async def attempt(send: Callable[[], Awaitable[None]]) -> None:
+        # One by one: as a group of exceptions, an outage would look like a fault of ours.
+        try:
+            await send()
+        except BusError as error:
+            failures.append(error)
+
     async with anyio.create_task_group() as tasks:
         for send in sends:
-            tasks.start_soon(send)
+            tasks.start_soon(attempt, send)
+    if failures:
+        raise failures[0]
 
 
 async def _send(bus: Bus, message: Outgoing, message_id: str, cause: str, traceparent: str | None) -> None:
@@ -133,6 +157,12 @@ async def last_commit(bus: Bus, run: str) -> StoredCommit | None:
     """Return the run's last commit as the stream's leader has it, or None for an unknown run."""
     last = await bus.last(RUNS, subjects.commit(run))
     return _stored(last) if last else None
+
+
+async def is_last(bus: Bus, run: str, sequence: int) -> bool:
+    """Say whether the run's last commit is the one at `sequence` (0: it has none)."""
+    last = await bus.last(RUNS, subjects.commit(run))
+    return (last.sequence if last else 0) == sequence
 
 
 def _stored(message: Stored) -> StoredCommit:

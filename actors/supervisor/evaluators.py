@@ -44,9 +44,23 @@ class _Ask:
     deadline_s: float
     waited_for: set[str]
     answers: dict[str, TurnEvaluated] = field(default_factory=dict)
-    missed: list[EvaluatorMissed] = field(default_factory=list)
+    missed: dict[tuple[str, str], EvaluatorMissed] = field(default_factory=dict)
     complete: anyio.Event = field(default_factory=anyio.Event)
     closed: bool = False
+
+    def miss(self, missed: EvaluatorMissed) -> None:
+        """Note that a kind gave no usable answer: once a reason, however much it sends."""
+        if not self.closed:
+            self.missed.setdefault((missed.kind, missed.reason), missed)
+
+    def check_complete(self) -> None:
+        """Stop waiting if there is something of every kind that is waited for."""
+        if not self.silent():
+            self.complete.set()
+
+    def silent(self) -> set[str]:
+        """Return the kinds that are waited for and have sent nothing."""
+        return self.waited_for - self.answers.keys() - {kind for kind, _ in self.missed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +126,16 @@ class Evaluators:
             missed = [EvaluatorMissed(kind=k, reason="no_answer", detail=type(error).__name__) for k in kinds]
             return Gathered(missed=tuple(missed))
         if ask.waited_for:
-            with anyio.move_on_after(deadline_ms / 1000):
+            cancel = self._host.clock.call_at(ask.asked_at + ask.deadline_s, ask.complete.set)
+            try:
                 await ask.complete.wait()
+            finally:
+                cancel()
         ask.closed = True
-        silent = sorted(ask.waited_for - ask.answers.keys() - {miss.kind for miss in ask.missed})
+        silent = sorted(ask.silent())
         self._not_waited_for.update(silent)
         late, self._late = self._late, []
-        missed = [*late, *ask.missed, *(EvaluatorMissed(kind=k, reason="no_answer") for k in silent)]
+        missed = [*late, *ask.missed.values(), *(EvaluatorMissed(kind=k, reason="no_answer") for k in silent)]
         return Gathered(tuple(sorted(ask.answers.items())), tuple(sorted(missed, key=lambda m: m.kind)))
 
     def _remember(self, ask: _Ask) -> str:
@@ -140,7 +157,7 @@ class Evaluators:
             return
         kind = self._kinds.get(answer.instance)
         if kind is None:
-            ask.missed.append(EvaluatorMissed(kind="unknown", reason="unknown", detail="not in the roster"))
+            ask.miss(EvaluatorMissed(kind="unknown", reason="unknown", detail="not in the roster"))
             return
         latency_s = self._host.clock.monotonic() - ask.asked_at
         in_time = latency_s <= ask.deadline_s
@@ -148,7 +165,7 @@ class Evaluators:
             self._not_waited_for.discard(kind)
         if not ask.closed:
             ask.answers.setdefault(kind, answer)
-            self._check_complete(ask)
+            ask.check_complete()
         elif not in_time and len(self._late) < ASKS_REMEMBERED_MAX:
             detail = f"answered after {latency_s * 1000:.0f} ms"
             self._late.append(EvaluatorMissed(kind=kind, reason="late", detail=detail))
@@ -157,25 +174,20 @@ class Evaluators:
         """Record a refusal or rubbish; the sender is known only by the header that the service sets."""
         instance = message.headers.get("Temporality-Instance", "")
         kind = self._kinds.get(instance, "unknown")
-        if ask.closed:
-            return
-        ask.missed.append(EvaluatorMissed(kind=kind, reason="invalid", detail="the answer is malformed"))
-        self._check_complete(ask)
-
-    def _check_complete(self, ask: _Ask) -> None:
-        answered = ask.answers.keys() | {miss.kind for miss in ask.missed}
-        if ask.waited_for <= answered:
-            ask.complete.set()
+        ask.miss(EvaluatorMissed(kind=kind, reason="invalid", detail="the answer is malformed"))
+        ask.check_complete()
 
     async def _renew(self) -> None:
         while True:
-            await anyio.sleep(ROSTER_INTERVAL_S)
+            await self._host.clock.sleep_until(self._host.clock.monotonic() + ROSTER_INTERVAL_S)
             await self.renew_roster()
 
     async def renew_roster(self) -> None:
         """Ask NATS which evaluators are alive; an instance missing several times in a row is forgotten."""
         try:
-            infos = await service_infos(self._host.bus, TRIGGER_SERVICE, timeout_s=ROSTER_TIMEOUT_S)
+            infos = await service_infos(
+                self._host.bus, TRIGGER_SERVICE, timeout_s=ROSTER_TIMEOUT_S, clock=self._host.clock
+            )
         except BusError as error:
             self._host.log.warning("the roster of evaluators could not be renewed: %s", type(error).__name__)
             return

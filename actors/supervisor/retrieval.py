@@ -1,6 +1,8 @@
 """Asking a retriever: best effort, one deadline, and a breaker that stops paying it every turn (A42).
 
-Only time-outs trip the breaker: a retriever that is absent or broken answers at once and costs nothing.
+Only time-outs trip the breaker: a retriever that is absent or broken answers at once and costs nothing. While
+it is open, one look-up at a time is let through to see whether the retriever is well again, however many runs
+stand at a barrier.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ BREAKER_TIMEOUTS = 3
 """Time-outs in a row that open the breaker: one may be chance, three are a retriever that hangs."""
 
 BREAKER_OPEN_S = 30.0
-"""How long an open breaker skips look-ups before it lets one through again."""
+"""How long an open breaker skips look-ups before it lets one through again, and only one."""
 
 ANSWER_BYTES_MAX = 524_288
 """A larger answer is broken: 32 requests with 64 hints of a proposition's usual size are far below."""
@@ -36,13 +38,18 @@ class Breaker:
         """Return whether look-ups are skipped at `now`; after `BREAKER_OPEN_S` one is let through."""
         return self.timeouts >= BREAKER_TIMEOUTS and now - self.opened_at < BREAKER_OPEN_S
 
+    def asking(self, now: float) -> None:
+        """Note that a look-up begins; if it is the one let through, the others wait for what comes of it."""
+        if self.timeouts >= BREAKER_TIMEOUTS:
+            self.opened_at = now
+
     def timed_out(self, now: float) -> None:
         """Count a time-out."""
         self.timeouts += 1
         self.opened_at = now
 
     def answered(self) -> None:
-        """Close the breaker: something answered, if only an error."""
+        """Close the breaker: the answer came at once, if only that nobody is there."""
         self.timeouts = 0
 
 
@@ -64,6 +71,7 @@ class Retrieval:
     ) -> LookUp:
         """Return what the retriever found, or `timeout` or `error`; never raises for what it does (A42)."""
         started = self._clock.monotonic()
+        self._breaker.asking(started)
         headers = {TRACE_HEADER: traceparent} if traceparent else {}
         try:
             answer = await self._bus.request(
@@ -73,6 +81,7 @@ class Retrieval:
             self._breaker.timed_out(self._clock.monotonic())
             return LookUp("timeout", retrieval_ms=self._since(started), detail="no answer in time")
         except NoResponders:
+            self._breaker.answered()
             return LookUp("error", retrieval_ms=self._since(started), detail="no retriever is running")
         except BusError as error:
             return LookUp("error", retrieval_ms=self._since(started), detail=type(error).__name__)

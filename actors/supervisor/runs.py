@@ -1,5 +1,6 @@
 """Runs in memory: loaded from snapshot and commits, advanced by each commit, forgotten when in doubt."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from temporality.actors.supervisor.commits import (
     publish_outgoing,
     read_commits,
 )
-from temporality.actors.supervisor.state import RunState, evolve
+from temporality.actors.supervisor.state import ENDED, RunState, Status, evolve
 from temporality.protocol.agent import AgentSpec
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.identity import RunIdentity
@@ -31,11 +32,15 @@ class Origin(Record, frozen=True, kw_only=True):
     traceparent: str | None = None
 
 
+_SAVED_IN = ENDED | {Status.AWAITING_MODEL}
+
+
 @dataclass(slots=True)
 class LoadedRun:
     """A run as this process knows it: the fold of its commits up to `sequence`.
 
-    `unsaved` are the transcript's messages since the last snapshot, the first of them at `position`.
+    `unsaved` are the transcript's messages since the last snapshot (of the commit at `saved`), the first of
+    them at `position`.
     """
 
     run: str
@@ -43,7 +48,13 @@ class LoadedRun:
     sequence: int = 0
     last: Commit | None = None
     position: int = 0
+    saved: int = 0
     unsaved: list[TranscriptMessage] = field(default_factory=list)
+
+    @property
+    def is_due(self) -> bool:
+        """Say whether a barrier has closed, or the run has ended, since the last snapshot."""
+        return self.sequence > self.saved and self.state.status in _SAVED_IN
 
     def advance(self, stored: StoredCommit) -> None:
         """Fold one more commit."""
@@ -70,6 +81,7 @@ class LoadedRun:
             messages=messages,
         )
         self.position += len(messages)
+        self.saved = self.sequence
         self.unsaved.clear()
         return snapshot
 
@@ -91,21 +103,27 @@ def restored(snapshot: Snapshot) -> LoadedRun:
         task=origin.task,
         traceparent=origin.traceparent,
     )
-    return LoadedRun(run=snapshot.run, state=state, sequence=snapshot.sequence, position=snapshot.position)
+    return LoadedRun(
+        run=snapshot.run,
+        state=state,
+        sequence=snapshot.sequence,
+        position=snapshot.position,
+        saved=snapshot.sequence,
+    )
 
 
-async def load_run(bus: Bus, snapshots: Snapshots, run: str) -> LoadedRun:
+async def load_run(bus: Bus, snapshots: Snapshots, run: str, log: logging.Logger) -> LoadedRun:
     """Load a run: its snapshot and the commits after it, or all of its commits.
 
-    The snapshot is used only if the commit after it names it as predecessor; a run without commits is new.
+    The snapshot is used only if the commit after it names it as predecessor (or if it is of the last commit);
+    one that can't be read is logged and left out. A run without commits is new.
     The last commit's outgoing messages are published again, since whoever stored it may have died before it
     sent them.
     """
     last = await last_commit(bus, run)
     if last is None:
         return LoadedRun(run)
-    snapshot = await snapshots.load(run)
-    loaded = restored(snapshot) if snapshot and snapshot.sequence <= last.sequence else LoadedRun(run)
+    loaded = await _from_snapshot(snapshots, run, last, log)
     if loaded.sequence < last.sequence:
         commits = await read_commits(bus, run, after=loaded.sequence, upto=last.sequence)
         if not commits or commits[0].commit.predecessor != loaded.sequence:
@@ -116,3 +134,19 @@ async def load_run(bus: Bus, snapshots: Snapshots, run: str) -> LoadedRun:
     loaded.last = last.commit
     await publish_outgoing(bus, last.commit, traceparent=loaded.state.traceparent)
     return loaded
+
+
+async def _from_snapshot(
+    snapshots: Snapshots, run: str, last: StoredCommit, log: logging.Logger
+) -> LoadedRun:
+    """Return what the snapshot holds, or a new run if there is none that belongs to these commits."""
+    try:
+        snapshot = await snapshots.load(run)
+        loaded = restored(snapshot) if snapshot else LoadedRun(run)
+    except Exception as error:  # noqa: BLE001
+        # A snapshot is a cache: a damaged row or file costs reading the commits, never the run.
+        log.warning("the snapshot of %s could not be read: %s", run, type(error).__name__)
+        return LoadedRun(run)
+    ahead = loaded.sequence > last.sequence
+    other = loaded.sequence == last.sequence and loaded.state.number != last.commit.number
+    return LoadedRun(run) if ahead or other else loaded

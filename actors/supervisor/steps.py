@@ -7,12 +7,11 @@ answers on. A step that is never committed leaves nothing behind.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import anyio
 from opentelemetry.trace import SpanKind
 
 from temporality.actors import conventions
-from temporality.actors.bus.port import AnswerTimeout, NoResponders
-from temporality.actors.host import Host, Received
+from temporality.actors.bus.port import AnswerTimeout, BusError, NoResponders
+from temporality.actors.host import Host, QuestionRefused, Received
 from temporality.actors.supervisor.barrier import LookUp, batch, close
 from temporality.actors.supervisor.decider import UnknownRun, call_model, decide
 from temporality.actors.supervisor.evaluators import Evaluators
@@ -25,6 +24,7 @@ from temporality.actors.supervisor.tools import EMPTY_TABLE, ToolTable
 from temporality.protocol import subjects
 from temporality.protocol.activation import BlockInjected, EvaluatorMissed
 from temporality.protocol.codec import decode, encode
+from temporality.protocol.errors import InvalidMessage
 from temporality.protocol.message import Outgoing
 from temporality.protocol.run import InboxMessage, RunFact, RunFailed, ToolsFrozen, TurnClosed
 from temporality.protocol.tool import ListTools, ToolsAnswer, ToolsListed, ToolsUnavailable, blob_of
@@ -40,14 +40,29 @@ EXECUTOR_RETRY_DELAY_S = 0.25
 TABLES_CACHED_MAX = 64
 
 
+class BlobMissing(BusError):
+    """The blob of a run's frozen tools can't be read: without it no call could be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a message is none of this run's: reason and detail of its dead letter."""
+
+    reason: str
+    detail: str
+
+
 @dataclass(slots=True)
 class Step:
-    """What a batch of messages means: the state after it, its facts, and what they owe."""
+    """What a batch of messages means: the state after it, its facts, and what they owe.
+
+    `refused` maps the ids of messages that go to the dead letters to why.
+    """
 
     state: RunState
     facts: list[RunFact] = field(default_factory=list)
     outgoing: list[Outgoing] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
+    refused: dict[str, Refusal] = field(default_factory=dict)
 
     def add(self, facts: Iterable[RunFact], outgoing: Iterable[Outgoing] = ()) -> None:
         """Make facts part of the step."""
@@ -55,6 +70,21 @@ class Step:
             self.state = evolve(self.state, fact)
             self.facts.append(fact)
         self.outgoing.extend(outgoing)
+
+
+NO_EXECUTOR = ToolsUnavailable(
+    where="tools",
+    what="no tool executor is running",
+    do="start one: temporality actor executor (temporality up starts all actors)",
+)
+TOOLS_SILENT = ToolsUnavailable(
+    where="tools",
+    what=f"the tools could not be listed within {TOOLS_TIMEOUT_S:.0f} s",
+    do="start the MCP servers by hand to see what they wait for",
+)
+
+UNKNOWN_RUN = Refusal("unknown_run", "no such run")
+UNKNOWN_TRIGGER = Refusal("unknown_trigger", "no live evaluator has this instance")
 
 
 class Steps:
@@ -78,6 +108,9 @@ class Steps:
             kind = None
             if isinstance(message, CandidateProposed):
                 kind = self._evaluators.kind_of(message.instance)
+                if kind is None:
+                    step.refused[received.id] = UNKNOWN_TRIGGER
+                    continue
             try:
                 decision = decide(
                     step.state,
@@ -89,7 +122,7 @@ class Steps:
                     trigger_kind=kind,
                 )
             except UnknownRun:
-                step.unknown.append(received.id)
+                step.refused[received.id] = UNKNOWN_RUN
                 continue
             step.add(decision.facts, decision.outgoing)
         if step.state.status in BARRIER_OPEN:
@@ -192,32 +225,19 @@ class Steps:
             step.add([RunFailed(where=answer.where, what=answer.what, do=answer.do)])
 
     async def _ask_tools(self, question: ListTools) -> ToolsAnswer:
-        subject = subjects.ask("executor", "tools")
-        with anyio.move_on_after(EXECUTOR_WAIT_S + TOOLS_TIMEOUT_S):
-            waited_until = self._host.clock.monotonic() + EXECUTOR_WAIT_S
-            while True:
-                try:
-                    answer = await self._host.bus.request(
-                        subject, encode(question), timeout_s=TOOLS_TIMEOUT_S
-                    )
-                except NoResponders:
-                    if self._host.clock.monotonic() >= waited_until:
-                        break
-                    await anyio.sleep(EXECUTOR_RETRY_DELAY_S)
-                    continue
-                except AnswerTimeout:
-                    return ToolsUnavailable(
-                        where="tools",
-                        what=f"the tools could not be listed within {TOOLS_TIMEOUT_S:.0f} s",
-                        do="start the MCP servers by hand to see what they wait for",
-                    )
-                tools: ToolsAnswer = decode(answer.payload, ToolsAnswer)
-                return tools
-        return ToolsUnavailable(
-            where="tools",
-            what="no tool executor is running",
-            do="start one: temporality actor executor (temporality up starts all actors)",
-        )
+        subject, clock = subjects.ask("executor", "tools"), self._host.clock
+        waited_until = clock.monotonic() + EXECUTOR_WAIT_S
+        while True:
+            try:
+                answer = await self._host.bus.request(subject, encode(question), timeout_s=TOOLS_TIMEOUT_S)
+            except NoResponders:
+                if clock.monotonic() >= waited_until:
+                    return NO_EXECUTOR
+                await clock.sleep_until(clock.monotonic() + EXECUTOR_RETRY_DELAY_S)
+                continue
+            except AnswerTimeout:
+                return TOOLS_SILENT
+            return _tools_answer(answer.payload)
 
     async def _table(self, digest: str | None) -> ToolTable:
         if digest is None:
@@ -225,7 +245,9 @@ class Steps:
         table = self._tables.get(digest)
         if table is None:
             content = await self._host.bus.get_blob(digest)
-            table = ToolTable.from_blob(content) if content is not None else EMPTY_TABLE
+            if content is None:
+                raise BlobMissing(f"the tools {digest} of a run can't be read")
+            table = ToolTable.from_blob(content)
             self._keep(digest, table)
         return table
 
@@ -243,6 +265,19 @@ class Steps:
                 content = await self._host.bus.get_blob(blob.digest)
                 texts[blob.digest] = (content or b"").decode("utf-8", "replace")
         return texts
+
+
+def _tools_answer(payload: bytes) -> ToolsAnswer:
+    """Read an executor's answer; one that refuses, or is none, is why the run can't have its tools."""
+    try:
+        answer: ToolsAnswer | QuestionRefused = decode(payload, ToolsAnswer | QuestionRefused)
+    except InvalidMessage:
+        answer = QuestionRefused(message="the answer is no list of tools")
+    if isinstance(answer, QuestionRefused):
+        what = f"the executor could not list the tools: {answer.message[:500]}"
+        do = "look into the executor's log, and run the same version everywhere"
+        return ToolsUnavailable(where="tools", what=what, do=do)
+    return answer
 
 
 def _distinct(missed: Iterable[EvaluatorMissed]) -> list[EvaluatorMissed]:

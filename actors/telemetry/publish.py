@@ -47,7 +47,7 @@ class FactPublisher:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._held = Held(host.ack_wait_s)
+        self._held = Held(host.ack_wait_s, host.clock)
         self._projects: OrderedDict[str, str] = OrderedDict()
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:

@@ -5,7 +5,7 @@ Actors run as tasks of the test's process unless the test is about a process of 
 
 import json
 import os
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,11 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from temporality.actors.bus.port import Bus
+from temporality.actors.bus.port import Bus, Message
 from temporality.actors.model.script_file import parse_script
 from temporality.actors.model.scripted_server import serve_scripted
 from temporality.deploy.assembly import ACTORS, open_bus
-from temporality.deploy.config import Config, EmbeddedNats, Environment, NatsSettings
+from temporality.deploy.config import Config, EmbeddedNats, Environment, NatsSettings, OtelSettings
 from temporality.deploy.knowledge import import_items
 from temporality.deploy.local import Deployment, deployment
 from temporality.deploy.watching import RunResult, run_to_end
@@ -30,11 +30,18 @@ from temporality.protocol.identity import RunIdentity, new_run_id
 from temporality.protocol.run import Commit, RunFact, StartRun
 from temporality.protocol.streams import FACTS, RUNS
 
+from .recorded import Recorded, recorded
+
 REPOSITORY = Path(__file__).parents[2]
 RUN_S = 40.0
 """A run that has not ended by then has lost something."""
 
 LEASE_TTL_S = 1.0
+"""Short, so that a test that kills a process doesn't wait long for somebody else to take over."""
+
+UNHURRIED_LEASE_S = 5.0
+"""The default of the product: on a busy machine nothing is delivered twice that was not lost."""
+
 ENDED = frozenset({"run.finished", "run.failed", "run.cancelled"})
 
 
@@ -54,10 +61,15 @@ class Stage:
         lines = (self.folder / "requests.jsonl").read_text(encoding="utf-8").splitlines()
         return [json.loads(line)["body"] for line in lines]
 
-    async def run(self, agent: AgentSpec, task: str = "Do the task.") -> RunResult:
-        """Run an agent to its end."""
-        run = new_run_id()
-        start = StartRun(identity=RunIdentity(run=run, project="test"), agent=agent, task=task)
+    @property
+    def recorded(self) -> list[Recorded]:
+        """The same requests to the byte."""
+        return recorded(self.folder / "requests.jsonl")
+
+    async def run(self, agent: AgentSpec, task: str = "Do the task.", *, run: str | None = None) -> RunResult:
+        """Run an agent to its end, under a given id or a new one."""
+        identity = RunIdentity(run=run or new_run_id(), project="test")
+        start = StartRun(identity=identity, agent=agent, task=task)
         with anyio.fail_after(RUN_S):
             result = await run_to_end(self.bus, start)
         self.results.append(result)
@@ -91,6 +103,22 @@ class Stage:
 
 
 @asynccontextmanager
+async def listening(bus: Bus, subject: str, heard: Callable[[Message], object]) -> AsyncIterator[None]:
+    """Hand every core message on a subject to `heard` while the context lasts."""
+
+    async def listen(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+        async with bus.subscribe(subject) as messages:
+            task_status.started()
+            async for message in messages:
+                heard(message)
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(listen)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
 async def stage(
     folder: Path,
     script: str,
@@ -100,7 +128,8 @@ async def stage(
     first_environment: Mapping[str, Mapping[str, str]] | None = None,
     environment: Mapping[str, str] | None = None,
     knowledge: tuple[KnowledgeItem, ...] = (),
-    config: Config | None = None,
+    lease_ttl_s: float = LEASE_TTL_S,
+    otel: str | None = None,
 ) -> AsyncIterator[Stage]:
     """Set a stage; `processes` names the actors that get a process of their own."""
     async with anyio.create_task_group() as tasks:
@@ -120,10 +149,11 @@ async def stage(
             "MODEL_KEY": "scripted",
             **(environment or {}),
         }
-        settings = config or Config(
+        settings = Config(
             data_dir=str(folder / "data"),
             nats=NatsSettings(embedded=EmbeddedNats(sync="default")),
-            lease_ttl_s=LEASE_TTL_S,
+            lease_ttl_s=lease_ttl_s,
+            otel=OtelSettings(endpoint=otel),
             partitions=4,
         )
         async with (

@@ -38,6 +38,9 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+_Loader.add_constructor(_TIMESTAMP, lambda loader, node: loader.construct_scalar(node))
+
+
 def read_yaml(path: Path) -> Any:
     """Return what a YAML file holds; raise `UserError` with file and line."""
     try:

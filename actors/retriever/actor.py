@@ -31,7 +31,7 @@ class RetrieverActor:
         self._index = index
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serve until cancelled; started once all that was stored before is folded, and questions are heard."""
+        """Serve until cancelled; started once all stored before is folded, and questions are heard."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._fold)
             await tasks.start(self._answer_hints)

@@ -7,6 +7,7 @@ by itself when there is a failure to look up. A tool's name is a word with a wei
 (tool, server, error class, situation key) are matched as keys besides.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +25,12 @@ TASK_WEIGHT_BESIDE_A_CALL = 0.25
 EXAMPLE_TERMS_MAX = 256
 """Terms kept of one example error, two thirds from its head: bounds the index and the ranking of an item."""
 PROFILE_VERSION = f"1.{ANALYSIS_VERSION}"
+
+GENERIC_ERRORS = frozenset({"tool_error"})
+"""Classes that every failure of a kind of tool has: sharing one is no more than having failed."""
+
+_FOLDERS = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\\"'`]+[/\\])+")
+"""The folders of an absolute path in a task: where somebody keeps his files says nothing of what he wants."""
 
 Pair = tuple[str, str]
 BREAK = ""
@@ -57,7 +64,8 @@ class Query:
 
 def analyse(request: HintRequest) -> Query:
     """Return `request` as terms; linear in its bounded texts."""
-    given, result, task = terms(request.tool_input), terms(request.tool_result), terms(request.query)
+    given, result = terms(request.tool_input), terms(request.tool_result)
+    task = terms(_FOLDERS.sub("", request.query))
     names = _terms_of(
         (request.tool, request.mcp_server, request.error_class, *request.entities, *request.topics)
     )
@@ -125,7 +133,7 @@ def _request_keys(request: HintRequest) -> Iterable[str]:
         ("situation", (request.situation_key,)),
         ("tool", (request.tool,)),
         ("server", (request.mcp_server,)),
-        ("error", (request.error_class,)),
+        ("error", () if request.error_class in GENERIC_ERRORS else (request.error_class,)),
         ("entity", request.entities),
         ("topic", request.topics),
     )

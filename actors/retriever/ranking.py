@@ -126,9 +126,13 @@ class Weigher:
         said += PAIR_WEIGHT * self._pair_mass(query.pairs.intersection(pairwise(profile.text)))
         likeness = self._likeness(profile.examples) if query.is_failure else 0.0
         exact = query.keys.intersection(profile.keys)
+        about_another_tool = _is_about_another_tool(profile, query)
+        if about_another_tool:
+            # An item that names its tools speaks of them, not of all that their server does.
+            exact = frozenset(each for each in exact if not each.startswith("server:"))
         kinds = frozenset(each.partition(":")[0] for each in exact)
         score = said + EXAMPLE_WEIGHT * likeness + KEY_WEIGHT * sum(map(self._weight, exact))
-        if _is_about_another_tool(profile, query):
+        if about_another_tool:
             score *= OTHER_TOOL_FACTOR
         mass = min(self._mass(counts), COVERED_MASS_MAX)
         return Evidence(

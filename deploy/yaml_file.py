@@ -38,7 +38,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_Loader.add_constructor(_TIMESTAMP, lambda loader, node: loader.construct_scalar(node))
+_Loader.add_constructor(_TIMESTAMP, lambda _, node: str(node.value))
 
 
 def read_yaml(path: Path) -> Any:

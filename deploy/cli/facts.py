@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from temporality.deploy.cli.settings import Settings
+from temporality.deploy.cli.settings import Settings, identifier
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def facts(
     """Print public facts, oldest first."""
     from temporality.deploy.event_loop import run_async
 
-    run_async(_facts, Settings.of(context), run, follow)
+    run_async(_facts, Settings.of(context), identifier(run, "facts") if run else None, follow)
 
 
 async def _facts(settings: Settings, run: str | None, follow: bool) -> None:

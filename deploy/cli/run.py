@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from temporality.deploy.cli.settings import Settings, progress_console, result_console
+from temporality.deploy.cli.settings import Settings, identifier, progress_console, result_console
 from temporality.deploy.exit_status import tell
 from temporality.protocol.errors import UserError
 
@@ -45,6 +45,8 @@ def run(
     spec = load_agent(agent)
     if not task.strip():
         raise UserError("task", "it is empty", "say what the agent is to do")
+    if project:
+        identifier(project, "--project")
     identity = RunIdentity(
         run=new_run_id(), project=project or spec.knowledge.project or DEFAULT_PROJECT, user_id=user
     )

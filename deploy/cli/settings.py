@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from temporality.protocol.errors import UserError
+from temporality.protocol.errors import InvalidSubject, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,6 +62,17 @@ class Settings:
                 self.config.data_dir, "no deployment has run on this data folder", "start one: temporality up"
             )
         return open_timeline(path)
+
+
+def identifier(text: str, where: str) -> str:
+    """Return an id that a person typed; raise `UserError` at `where` if no subject can hold it."""
+    from temporality.protocol.subjects import subject_token
+
+    try:
+        return subject_token(text)
+    except InvalidSubject as error:
+        what = f"{text[:80]!r} can't be an id"
+        raise UserError(where, what, "use 1 to 128 characters of A-Z a-z 0-9 _ = -") from error
 
 
 def progress_console() -> "Console":

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -135,17 +136,34 @@ PARENT = textwrap.dedent(
 )
 
 
-async def test_a_parent_killed_with_9_leaves_no_server_and_the_folder_can_be_used_at_once(tmp_path):
-    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+async def test_the_folder_of_a_parent_killed_with_9_stays_locked_as_long_as_its_server_lives(tmp_path):
+    orphan = await orphan_of(tmp_path, stopped=True)
+    found = is_running(orphan), running_server_url(tmp_path) is not None
+    os.kill(orphan, signal.SIGCONT)
+    assert found == (True, True)
+    with anyio.fail_after(DEADLINE_S):  # nobody ends it but the system
+        while is_running(orphan) or running_server_url(tmp_path) is not None:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_the_folder_of_a_parent_killed_with_9_can_be_used_at_once(tmp_path):
+    orphan = await orphan_of(tmp_path)
+    async with embedded_server(tmp_path) as server:
+        assert server.pid != orphan
+        assert not is_running(orphan)
+
+
+async def orphan_of(folder: Path, *, stopped: bool = False) -> int:
+    """Return the server process of a parent that was killed; `stopped`, it can't even end yet."""
+    command = [sys.executable, "-c", PARENT, str(folder)]
     async with await anyio.open_process(command, stderr=None) as parent:
         assert parent.stdout is not None
-        orphan = int(await parent.stdout.receive())
-        parent.kill()
-    async with embedded_server(tmp_path) as server:  # waits for the orphan's lock
-        assert server.pid != orphan
         with anyio.fail_after(DEADLINE_S):
-            while is_running(orphan):
-                await anyio.lowlevel.checkpoint()
+            orphan = int(await parent.stdout.receive())
+        if stopped:
+            os.kill(orphan, signal.SIGSTOP)
+        parent.kill()
+    return orphan
 
 
 async def test_leaving_by_an_error_or_a_cancel_stops_the_server(tmp_path):

@@ -108,6 +108,25 @@ async def test_a_publish_whose_acknowledgement_is_lost_is_sent_again_and_stored_
     assert len(await bus.read("KEPT", "kept.lost")) == 1
 
 
+async def test_a_publish_that_is_never_answered_is_sent_again_with_the_same_id_and_reply(
+    nats_bus, nats_server
+):
+    async with (
+        connect(nats_server.url, name="leader") as leader,
+        leader.subscribe("played.leader") as copies,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def die_and_let_another_answer():
+            first, second = await anext(copies), await anext(copies)
+            assert (first.reply, first.headers) == (second.reply, second.headers)
+            await leader.send(first.reply, b'{"stream":"PLAYED","seq":7}')
+
+        tasks.start_soon(die_and_let_another_answer)
+        published = await nats_bus.publish("played.leader", b"x", message_id="silence-1")
+    assert (published.stream, published.sequence) == ("PLAYED", 7)
+
+
 @pytest.mark.usefixtures("bus")
 async def test_a_lost_acknowledgement_with_an_expectation_looks_like_a_lost_race(nats_server):
     async with lossy_proxy(nats_server.port) as proxy, through(proxy, nats_server) as lossy:

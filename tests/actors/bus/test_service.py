@@ -9,6 +9,7 @@ from nats.micro.service import ServiceInfo
 
 from temporality.actors.bus.port import BusClosed
 from temporality.actors.bus.service import (
+    INSTANCE_HEADER,
     Endpoint,
     ServiceError,
     serve,
@@ -25,10 +26,14 @@ def echo(**changes):
 
 
 async def test_an_endpoint_answers_without_echoing_the_requests_headers(bus, other, broker):
-    async with serve(bus, name="s", version="1.0.0", endpoints=[echo()]):
+    async with serve(bus, name="s", version="1.0.0", endpoints=[echo()]) as service:
         question = other.request("ask.service.echo", b"x", timeout_s=5, headers={"traceparent": "00-a"})
         answer = await broker.soon(question)
-    assert (answer.payload, dict(answer.headers), service_error(answer)) == (b"x", {}, None)
+    assert (answer.payload, dict(answer.headers), service_error(answer)) == (
+        b"x",
+        {INSTANCE_HEADER: service.info.id},
+        None,
+    )
 
 
 async def test_the_roster_tells_every_live_instance_and_what_it_says_about_itself(bus, other, broker):
@@ -76,7 +81,7 @@ async def test_a_service_answers_the_three_questions_to_all_by_name_and_by_id(
         assert found["endpoints"][0]["num_errors"] == 0
 
 
-async def test_a_refusal_and_a_fault_of_a_handler_are_answers_and_are_counted(bus, other, broker):
+async def test_a_refusal_and_a_fault_of_a_handler_are_answers_and_are_counted(bus, other, broker, caplog):
     async def refuse(request):
         if request.payload == b"no":
             raise ServiceError(400, "not like this")
@@ -89,8 +94,11 @@ async def test_a_refusal_and_a_fault_of_a_handler_are_answers_and_are_counted(bu
         stats = msgspec.json.decode((await broker.soon(other.request(subject, b"", timeout_s=5))).payload)
     assert (service_error(refusal).code, service_error(refusal).description) == (400, "not like this")
     assert (service_error(fault).code, service_error(fault).description) == (500, "RuntimeError")
+    assert {a.headers[INSTANCE_HEADER] for a in (refusal, fault)} == {service.info.id}
     assert stats["endpoints"][0]["num_errors"] == 2
     assert "secret" not in str(stats)
+    assert "RuntimeError at " in caplog.text
+    assert "secret" not in caplog.text, "the text of an exception may be anything"
 
 
 async def test_requests_are_worked_on_together_up_to_the_limit(bus, other, broker):

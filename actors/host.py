@@ -29,7 +29,7 @@ from temporality.actors.crash import CrashPoints
 from temporality.actors.tracing import Tracing
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode, encode
-from temporality.protocol.errors import InvalidMessage, WorldError
+from temporality.protocol.errors import InvalidMessage, WorldError, fault
 from temporality.protocol.message import (
     CAUSE_HEADER,
     ID_HEADER,
@@ -345,10 +345,10 @@ class _GivenBack:
             return False
         for delivery in self._deliveries:
             await self._failed(delivery, error)
-        return not isinstance(error, BusClosed)
+        return not of_kind(error, BusClosed)
 
     async def _failed(self, delivery: Delivery, error: Exception) -> None:
-        if isinstance(error, WorldError):
+        if of_kind(error, WorldError):
             self._host.log.warning("%s: given back: %s", delivery.subject, type(error).__name__)
             await self._host.postpone(delivery, WORLD_RETRY_DELAY_S)
             return
@@ -359,17 +359,15 @@ class _GivenBack:
             await self._host.postpone(delivery, min(2.0 ** (delivery.delivered - 1), RETRY_DELAY_MAX_S))
 
 
-def fault(error: BaseException) -> str:
-    """Describe a fault for a log: its type and place, never its text, which may hold a secret."""
-    place = "unknown place"
-    trace = error.__traceback__
-    while trace is not None:
-        place = f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return f"{type(error).__name__} at {place}"
+def of_kind(error: BaseException, kind: type[Exception]) -> bool:
+    """Tell whether an error is of `kind`, or a group (of tasks that failed together) of nothing else."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(of_kind(part, kind) for part in error.exceptions)
+    return isinstance(error, kind)
 
 
 def header_text(text: str, characters_max: int = 500) -> str:
     """Return `text` as a header value: one line of printable ASCII, bounded."""
     line = " ".join(text.split())[:characters_max]
-    return line.encode("ascii", "backslashreplace").decode()
+    shown = "".join(char if char.isprintable() else "?" for char in line)
+    return shown.encode("ascii", "backslashreplace").decode()

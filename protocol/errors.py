@@ -43,5 +43,15 @@ class WorldError(TemporalityError):
     """Something outside is down, slow, full or refuses us."""
 
 
+def fault(error: BaseException) -> str:
+    """Describe a fault for a log: its type and place, never its text, which may hold a secret (A47)."""
+    place = "unknown place"
+    trace = error.__traceback__
+    while trace is not None:
+        place = f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__} at {place}"
+
+
 EXIT_CODES: dict[type[TemporalityError], int] = {UserError: 2, ProtocolError: 3, WorldError: 4}
 """Exit status of a command that ends with an error of this kind; any other exception is ours, and gives 1."""

@@ -1,9 +1,9 @@
 """NATS micro services over the port: who serves what, found with any NATS tool (`nats micro ls`).
 
 A service answers its endpoints' subjects and three questions about itself: PING, INFO and STATS, each to
-all, by name, and by name and id. Replies carry only the headers that the handler set: echoing a request's
-headers would carry its trace context backwards. Endpoints run concurrently up to a limit, and a handler that
-fails answers with an error header and harms nobody else.
+all, by name, and by name and id. An answer says which instance it is from, and carries none of the request's
+headers: echoing them would carry its trace context backwards. Endpoints run concurrently up to a limit, and a
+handler that fails answers with an error header and harms nobody else.
 """
 
 import logging
@@ -16,11 +16,14 @@ import anyio
 import msgspec
 
 from temporality.actors.bus.background import beside
-from temporality.actors.bus.port import NO_HEADERS, Bus, Message, Subscription
+from temporality.actors.bus.port import Bus, Message, Subscription
 from temporality.actors.clock import Clock, SystemClock
+from temporality.protocol.errors import fault
 
 IN_FLIGHT_MAX = 64
 """Requests of one endpoint worked on at once; more wait in the subscription."""
+INSTANCE_HEADER = "Temporality-Instance"
+"""On every answer, errors too: which instance it is from, so that a broken one is told from the others."""
 ERROR_HEADER = "Nats-Service-Error"
 ERROR_CODE_HEADER = "Nats-Service-Error-Code"
 
@@ -152,21 +155,23 @@ class Service:
 
     async def _answer(self, request: Message, endpoint: Endpoint, stats: _EndpointStats) -> None:
         started = self._clock.monotonic()
-        headers: Mapping[str, str] = NO_HEADERS
+        failed: ServiceError | None = None
         try:
             payload = await endpoint.handler(request)
         except ServiceError as error:
-            payload, headers = b"", _error_headers(error)
+            payload, failed = b"", error
         except Exception as error:  # noqa: BLE001  # a fault in one answer must not end the service
-            _log.exception("endpoint %s of service %s failed", endpoint.name, self.info.name)
+            _log.error("endpoint %s of service %s failed: %s", endpoint.name, self.info.name, fault(error))
             # The type only: an exception's text may hold what the request held.
-            payload, headers = b"", _error_headers(ServiceError(500, type(error).__name__))
+            payload, failed = b"", ServiceError(500, type(error).__name__)
         stats.num_requests += 1
         stats.processing_time += int((self._clock.monotonic() - started) * 1e9)
         stats.average_processing_time = stats.processing_time // stats.num_requests
-        if headers:
+        headers = {INSTANCE_HEADER: self.info.id}
+        if failed is not None:
             stats.num_errors += 1
-            stats.last_error = f"{headers[ERROR_CODE_HEADER]}:{headers[ERROR_HEADER]}"
+            stats.last_error = f"{failed.code}:{failed.description}"
+            headers |= _error_headers(failed)
         if request.reply is not None and payload is not None:
             await self._bus.send(request.reply, payload, headers=headers)
 

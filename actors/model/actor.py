@@ -10,7 +10,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.util.types import AttributeValue
 
 from temporality.actors import conventions
-from temporality.actors.host import Host, Received, Send, fault
+from temporality.actors.host import Host, Received, Send
 from temporality.actors.model.blobs import LAG_MAX_S, Blobs
 from temporality.actors.model.openai import OpenAIProvider
 from temporality.actors.model.patience import Patience
@@ -29,7 +29,7 @@ from temporality.actors.model.transcripts import (
     Transcripts,
 )
 from temporality.protocol import subjects
-from temporality.protocol.errors import WorldError
+from temporality.protocol.errors import WorldError, fault
 from temporality.protocol.model import ModelCall, ModelCompleted, ModelFailed, ModelReport
 from temporality.protocol.streams import WORK
 

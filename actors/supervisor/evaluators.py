@@ -14,7 +14,7 @@ from anyio.abc import TaskStatus
 
 from temporality.actors.bus.port import BusError
 from temporality.actors.bus.port import Message as CoreMessage
-from temporality.actors.bus.service import service_infos
+from temporality.actors.bus.service import INSTANCE_HEADER, service_error, service_infos
 from temporality.actors.host import Host
 from temporality.protocol import subjects
 from temporality.protocol.activation import EvaluatorMissed
@@ -172,9 +172,10 @@ class Evaluators:
 
     def _invalid(self, ask: _Ask, message: CoreMessage) -> None:
         """Record a refusal or rubbish; the sender is known only by the header that the service sets."""
-        instance = message.headers.get("Temporality-Instance", "")
-        kind = self._kinds.get(instance, "unknown")
-        ask.miss(EvaluatorMissed(kind=kind, reason="invalid", detail="the answer is malformed"))
+        kind = self._kinds.get(message.headers.get(INSTANCE_HEADER, ""), "unknown")
+        error = service_error(message)
+        detail = f"answered with error {error.code}" if error else "the answer is malformed"
+        ask.miss(EvaluatorMissed(kind=kind, reason="invalid", detail=detail))
         ask.check_complete()
 
     async def _renew(self) -> None:

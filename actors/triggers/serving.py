@@ -24,11 +24,11 @@ from opentelemetry.trace import SpanKind
 from temporality.actors import conventions
 from temporality.actors.bus.port import Message
 from temporality.actors.bus.service import Endpoint, ServiceError, serve
-from temporality.actors.host import Host, fault
+from temporality.actors.host import Host
 from temporality.actors.triggers.trigger import Finding, Trigger, version_of
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode, encode
-from temporality.protocol.errors import InvalidMessage
+from temporality.protocol.errors import InvalidMessage, fault
 from temporality.protocol.message import TRACE_HEADER
 from temporality.protocol.trigger import (
     CANDIDATES_MAX,

@@ -84,10 +84,11 @@ async def append(bus: Bus, commit: Commit, *, traceparent: str | None) -> int | 
                 headers=headers_of(commit.id, cause, traceparent),
                 expected_last=commit.predecessor,
             )
-        except (WrongLastSequence, PublishUnconfirmed):
+        except (WrongLastSequence, PublishUnconfirmed) as error:
             last = await bus.last(RUNS, subject)
             if last is None or last.sequence <= commit.predecessor:
-                await anyio.sleep(APPEND_RETRY_DELAY_S)
+                if isinstance(error, WrongLastSequence):
+                    await anyio.sleep(APPEND_RETRY_DELAY_S)
                 continue
             # Ours may also be stored, below another's: whoever wrote that one had loaded ours and sent what
             # it owes, and to us, once we have reloaded, the message is a repeat.

@@ -89,14 +89,32 @@ def searchable(request: HintRequest) -> HintRequest:
     return request
 
 
-def serve_lines(lines: Iterable[bytes], out: BinaryIO, kind: Any, answer: Callable[[Any], Any]) -> bool:
-    """Answer each line that holds a `kind`, writing as it goes; return whether all lines were good."""
+def named_skills(data: Any) -> Any:
+    """Return a hint request in which a skill that is a bare name is written out: one without a text."""
+    if not isinstance(data, dict) or not isinstance(data.get("active_skills"), list):
+        return data
+    skills = [{"name": skill} if isinstance(skill, str) else skill for skill in data["active_skills"]]
+    return {**data, "active_skills": skills}
+
+
+def serve_lines(
+    lines: Iterable[bytes],
+    out: BinaryIO,
+    kind: Any,
+    answer: Callable[[Any], Any],
+    *,
+    written_out: Callable[[Any], Any] = lambda data: data,
+) -> bool:
+    """Answer each line that holds a `kind`, writing as it goes; return whether all lines were good.
+
+    `written_out` turns a shorter form that a line may have into the full one.
+    """
     good = True
     for line in lines:
         if not line.strip():
             continue
         try:
-            request = convert_strict(msgspec.json.decode(line), kind, where=_WHERE)
+            request = convert_strict(written_out(msgspec.json.decode(line)), kind, where=_WHERE)
             answered = msgspec.json.encode(answer(request))
         except (UserError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             good = False

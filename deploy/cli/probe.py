@@ -51,18 +51,18 @@ def probe_hints(
 ) -> None:
     """Look knowledge up, best first."""
     from temporality.actors.retriever.probe import HintProbe
-    from temporality.deploy.probing import searchable
+    from temporality.deploy.probing import named_skills, searchable
     from temporality.protocol.hint import HintRequest
     from temporality.storage.knowledge_files import read_items
 
     if threshold not in ("on", "off"):
         raise UserError("--threshold", f"{threshold!r} is neither on nor off", "leave it out, or say off")
     looker = HintProbe(read_items(knowledge), threshold=threshold == "on")
-    _serve(HintRequest, lambda request: looker.answer(searchable(request)))
+    _serve(HintRequest, lambda request: looker.answer(searchable(request)), written_out=named_skills)
 
 
-def _serve(kind: Any, answer: Callable[[Any], Any]) -> None:
+def _serve(kind: Any, answer: Callable[[Any], Any], **options: Callable[[Any], Any]) -> None:
     from temporality.deploy.probing import serve_lines
 
-    if not serve_lines(sys.stdin.buffer, sys.stdout.buffer, kind, answer):
+    if not serve_lines(sys.stdin.buffer, sys.stdout.buffer, kind, answer, **options):
         raise typer.Exit(1)

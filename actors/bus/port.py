@@ -5,8 +5,9 @@ Two kinds of traffic meet here. *Stored* messages live in a stream until its ret
 so every stored message has an id, and repeating it with the same id is safe for the dedupe window (120 s).
 *Core* messages (`send`, `request`, `subscribe`) reach whoever listens now, at most once.
 
-Nothing here retries on behalf of a caller beyond sending an unacknowledged publish again after a reconnect:
-whether a lost acknowledgement means "won" or "lost" is known only to the one who reads the subject again.
+Nothing here retries on behalf of a caller beyond sending a publish again, with the same id, while its
+acknowledgement is missing (after a reconnect, after two seconds of silence, while the server starts): whether
+a lost acknowledgement means "won" or "lost" is known only to the one who reads the subject again.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -173,7 +174,7 @@ class Bus(Protocol):
         """Store a message and wait for the server's acknowledgement.
 
         With `expected_last` the server stores it only if the last sequence of `expected_subject` (default:
-        `subject`) is that one; 0 means that there is none. Sent again with the same id after a reconnect.
+        `subject`) is that one; 0 means that there is none. Sent again until it is answered.
         Raises `WrongLastSequence`, `PublishUnconfirmed`, `PublishRefused`. Cancelling leaves it open whether
         the message is stored. `message_id=None` only together with `expected_last`, whose check replaces it.
         """

@@ -65,6 +65,10 @@ class LoadedRun:
         self.sequence = stored.sequence
         self.last = stored.commit
 
+    def is_followed_by(self, commit: Commit) -> bool:
+        """Say whether a commit was decided on this state."""
+        return commit.predecessor == self.sequence and commit.number == self.state.number + 1
+
     def snapshot(self) -> Snapshot:
         """Return what is new since the last snapshot, and count it as saved."""
         state = self.state
@@ -126,7 +130,7 @@ async def load_run(bus: Bus, snapshots: Snapshots, run: str, log: logging.Logger
     loaded = await _from_snapshot(snapshots, run, last, log)
     if loaded.sequence < last.sequence:
         commits = await read_commits(bus, run, after=loaded.sequence, upto=last.sequence)
-        if not commits or commits[0].commit.predecessor != loaded.sequence:
+        if not commits or not loaded.is_followed_by(commits[0].commit):
             loaded = LoadedRun(run)
             commits = await read_commits(bus, run, after=0, upto=last.sequence)
         for stored in commits:

@@ -102,7 +102,7 @@ class System:
         self.snapshots: Snapshots = MemorySnapshots()
         self.supervisors: list[Supervisor] = []
         self.taken: list[Delivery] = []
-        self._tasks = tasks
+        self.tasks = tasks
         self._calls: dict[type[Message], AsyncIterator[Delivery]] = {}
         self._ids = 0
 
@@ -133,7 +133,7 @@ class System:
             snapshots or self.snapshots,
         )
         self.supervisors.append(supervisor)
-        await self.soon(self._tasks.start(self._live, actor, supervisor))
+        await self.soon(self.tasks.start(self._live, actor, supervisor))
         return supervisor
 
     async def _live(
@@ -160,7 +160,7 @@ class System:
     async def triggers(self) -> None:
         """Start the built-in triggers."""
         bus = MemoryBus(self.server, "triggers")
-        await self.soon(self._tasks.start(TriggersActor(self.host(bus, "triggers", "t")).run))
+        await self.soon(self.tasks.start(TriggersActor(self.host(bus, "triggers", "t")).run))
 
     async def retriever(self, *knowledge: Hint) -> None:
         """Start a retriever that finds all this knowledge in every situation."""
@@ -178,7 +178,7 @@ class System:
         async def serve(*, task_status: anyio.abc.TaskStatus[None]) -> None:
             await host.answer(subject=subject, queue="q", kind=kind, handle=handle, task_status=task_status)
 
-        await self.soon(self._tasks.start(serve))
+        await self.soon(self.tasks.start(serve))
 
     # --- time ------------------------------------------------------------------------------------------
     async def soon(self, wanted: Awaitable[T], *, within_s: float = 60.0) -> T:

@@ -109,6 +109,9 @@ class Evaluators:
 
         Never raises for what an evaluator does. Without a live evaluator nothing is sent.
         """
+        if not self._kinds:
+            # Maybe they have just started; if there are none at all, NATS says so at once.
+            await self.renew_roster()
         kinds = self.kinds()
         if not kinds:
             return Gathered()

@@ -211,11 +211,11 @@ class Host:
     async def _serve(
         self, held: Held, stream: str, delivery: Delivery, kind: Any, handle: Handler[M]
     ) -> None:
-        received: Received[M] | None = await self.receive(stream, delivery, kind)
-        if received is None:
-            return
         with held.holding(delivery):
             async with self.given_back_on_failure(stream, delivery):
+                received: Received[M] | None = await self.receive(stream, delivery, kind)
+                if received is None:
+                    return
                 sends = await handle(received)
                 self.crash.reached(f"{self.actor}.handled")
                 for send in sends:
@@ -267,7 +267,7 @@ class Host:
                 headers=headers,
             )
         except WorldError:
-            await delivery.nak(1.0)
+            await self.postpone(delivery, WORLD_RETRY_DELAY_S)
             return
         self.log.warning("dead letter from %s: %s", stream, reason)
         await delivery.term(reason)

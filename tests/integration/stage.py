@@ -5,10 +5,11 @@ Actors run as tasks of the test's process unless the test is about a process of 
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -29,6 +30,7 @@ from temporality.protocol.fact import PublicFact
 from temporality.protocol.identity import RunIdentity, new_run_id
 from temporality.protocol.run import Commit, RunFact, StartRun
 from temporality.protocol.streams import FACTS, RUNS
+from temporality.protocol.trigger import TRIGGER_SERVICE
 
 from .recorded import Recorded, recorded
 
@@ -171,3 +173,25 @@ async def stage(
             model = ModelSpec(name="scripted", base_url=f"http://127.0.0.1:{port}/v1", api_key="${MODEL_KEY}")
             yield Stage(folder, running, bus, model)
         tasks.cancel_scope.cancel()
+
+
+async def until(bus: Bus, run: str, is_it: Callable[[object], bool]) -> None:
+    """Wait until a fact of the run is committed."""
+    async with bus.follow(RUNS, subjects.commit(run)) as commits:
+        async for stored in commits:
+            if any(is_it(fact) for fact in decode(stored.payload, Commit).facts):
+                return
+
+
+async def roster_renewed(bus: Bus) -> None:
+    """Wait until the supervisor has asked who is alive, and has read the answers: it then asks again."""
+    asked = anyio.Semaphore(0)
+    async with listening(bus, f"$SRV.INFO.{TRIGGER_SERVICE}", lambda _: asked.release()):
+        with anyio.fail_after(RUN_S):
+            for _ in range(2):
+                await asked.acquire()
+
+
+def data_of(facts: Iterable[PublicFact], kind: str) -> list[dict[str, Any]]:
+    """The fields of all facts of a kind."""
+    return [fact.data for fact in facts if fact.kind == kind]

@@ -81,6 +81,7 @@ async def deployment(
             progress(f"starting {kind}")
             if kind in in_process:
                 await tasks.start(_run_task, kind, url, config, environment)
+                progress(f"{kind} is ready")
                 continue
             first = (first_environment or {}).get(kind, {})
             process = _process(kind, url, config, environment.variables, first)
@@ -102,12 +103,9 @@ async def _keep_running(server: EmbeddedServer, progress: Progress) -> None:
 
 async def _start(tasks: anyio.abc.TaskGroup, process: ActorProcess, progress: Progress) -> None:
     async def run(*, task_status: anyio.abc.TaskStatus[None]) -> None:
-        await process.run(
-            on_restart=lambda kind: progress(f"{kind} ended and is started again"), task_status=task_status
-        )
+        await process.run(on_change=progress, task_status=task_status)
 
     await tasks.start(run)
-    progress(f"{process.kind} is ready")
 
 
 async def _run_task(

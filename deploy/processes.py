@@ -63,11 +63,14 @@ class ActorProcess:
 
     async def run(
         self,
-        on_restart: Callable[[str], None],
+        on_change: Callable[[str], None],
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Run the process for ever; started once it can serve. Raises `UserError` if it never can."""
+        """Run the process for ever; started once it can serve. Raises `UserError` if it never can.
+
+        `on_change` is told in words when the process can serve, and when it has ended by itself.
+        """
         delay_s = RESTART_DELAY_MIN_S
         first = True
         while True:
@@ -78,6 +81,7 @@ class ActorProcess:
                     first = False
                     task_status.started()
                 if served:
+                    on_change(f"{self.kind} is ready")
                     delay_s = RESTART_DELAY_MIN_S
                     await process.wait()
             finally:
@@ -85,7 +89,7 @@ class ActorProcess:
             if first:
                 raise UserError(f"actor {self.kind}", self._last_words(), f"read {self.log}")
             self.restarts += 1
-            on_restart(self.kind)
+            on_change(f"{self.kind} ended and is started again")
             await anyio.sleep(delay_s)
             delay_s = min(delay_s * 2, RESTART_DELAY_MAX_S)
 

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 from opentelemetry.trace import SpanKind
 from rich.console import Console
 from rich.markup import escape
@@ -14,7 +15,6 @@ from temporality.protocol import subjects
 from temporality.protocol.activation import ActivationRequested, ActivationSettled, BlockInjected
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.errors import UserError
-from temporality.protocol.message import Record
 from temporality.protocol.run import (
     Commit,
     ModelCallFailed,
@@ -31,8 +31,8 @@ from temporality.protocol.streams import RUNS
 from temporality.protocol.tool import ToolFailed, outcome_name
 
 
-class RunResult(Record, frozen=True, kw_only=True):
-    """How a run ended, as `run --json` prints it."""
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended, as `run --json` prints it: every key each time."""
 
     run: str
     status: str

@@ -72,7 +72,7 @@ _TELLING = frozenset(
 """Kinds of facts that change their run's line in the list of runs."""
 
 
-class RunSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One run in a list: `status` is running, finished, failed or cancelled; times are RFC 3339, UTC.
 
     `activations` counts look-ups, `injected` the hints that came into the run's messages.

@@ -14,7 +14,7 @@ import msgspec
 from temporality.protocol.fact import PublicFact
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class View(msgspec.Struct, frozen=True, kw_only=True):
     """A part of the tree; what is not known is left out of its JSON."""
 
 

@@ -151,7 +151,7 @@ def running(
 def descendants(pid: int) -> dict[int, str]:
     """Return the processes that descend from `pid`, with their command lines."""
     table = subprocess.run(
-        ["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     parents: dict[int, tuple[int, str]] = {}
     for row in table.splitlines():

@@ -58,7 +58,8 @@ def test_json_is_one_line_with_the_run_and_nothing_else_anywhere(up: Deployment,
     done = here("--config", up.config, "run", "--json", up.agent(), "long answer")
     assert (done.status, done.err, len(done.out.splitlines())) == (0, "", 1)
     result = json.loads(done.out)
-    assert (result["status"], result["turns"]) == ("finished", 1)
+    assert set(result) == {"run", "status", "answer", "error", "turns", "knowledge_ids"}
+    assert (result["status"], result["turns"], result["error"]) == ("finished", 1, None)
     assert result["run"].startswith("run-")
 
 
@@ -95,6 +96,7 @@ def test_runs_lists_the_newest_first_and_a_row_is_a_line_in_a_pipe(
     rows = [json.loads(line) for line in done.out.splitlines()]
     assert (done.status, rows[0]["run"]) == (0, later)
     assert run_id(finished) in [row["run"] for row in rows]
+    assert all(set(row) == set(rows[0]) for row in rows)
     done = here("--config", up.config, "runs", "--limit", "1")
     (row,) = [line for line in done.out.splitlines() if "run-" in line]
     assert later in row
@@ -113,6 +115,7 @@ def test_timeline_shows_the_run_as_a_tree_and_as_json(
     done = here("--config", up.config, "timeline", "--json", run_id(finished))
     view = json.loads(done.out)
     assert (view["run"], view["status"]) == (run_id(finished), "finished")
+    assert view["turns"][0]["block"] is None, "a key is there whatever it holds"
 
 
 def test_timeline_of_an_unknown_run_says_how_to_find_one(up: Deployment, here: Here) -> None:

@@ -142,6 +142,8 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
             _subject_safe("knowledge_id", self.knowledge_id)
         for example in self.example_errors:
             _bounded("example_errors", example, EXAMPLE_LENGTH_MAX)
+        for caution in self.cautions:
+            _bounded("cautions", caution, CAUTION_LENGTH_MAX)
         begins, ends = self.validity()
         if begins and ends and begins > ends:
             raise ValueError("`valid_until` lies before `valid_from`")

@@ -35,6 +35,10 @@ FILE_BYTES_MAX = 256 * 1024 * 1024
 
 _FENCE = "---"
 _ESCAPED_FENCE = re.compile(r"\\+---\Z")
+_ORDINARY = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]"
+_ONE_LINE = re.compile(rf"{_ORDINARY}*\Z")
+_BLOCK = re.compile(rf"(?:(?!\s){_ORDINARY}*(?<!\s)\n+)+(?:(?!\s){_ORDINARY}+(?<!\s))?\Z")
+"""Lines that a block scalar keeps: without white space at their ends, and without control characters."""
 _PLAIN = re.compile(r"(?!\s)[^\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]*(?<!\s)\Z")
 """A proposition that Markdown keeps as it is: no outer white space, and no line ends but \\n."""
 
@@ -153,7 +157,7 @@ def _read_markdown(path: Path, text: str) -> Iterator[tuple[int, KnowledgeItem]]
 
 def _front_matter(path: Path, opening: int, lines: list[str]) -> dict[Any, Any]:
     try:
-        fields = yaml.load("\n".join(lines), Loader=_TextLoader)
+        fields = yaml.load("".join(f"{line}\n" for line in lines), Loader=_TextLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = opening + 2 + (mark.line if mark else 0)
@@ -187,6 +191,14 @@ class _TextDumper(yaml.SafeDumper):
     def ignore_aliases(self, _data: object) -> bool:
         """Write equal values out each time."""
         return True
+
+    def represent_str(self, text: str) -> yaml.ScalarNode:
+        """Write lines as lines where YAML keeps them, and escapes where it would not."""
+        style = None if _ONE_LINE.match(text) else "|" if _BLOCK.match(text) else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_TextDumper.add_representer(str, _TextDumper.represent_str)
 
 
 def _write_markdown(items: Iterable[KnowledgeItem]) -> str:

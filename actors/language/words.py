@@ -19,13 +19,16 @@ from temporality.actors.language.stopwords import STOP_WORDS
 ANALYSIS_VERSION = "1"
 WORD_LENGTH_MAX = 40
 """Longer words are blobs; the longest identifiers of real programs are about this long."""
+SEGMENTS_WITH_DIGITS_MAX = 6
+"""A word that changes between letters and digits more often is a hash or a key; `sha256sum` does not."""
 NUMBER_LENGTH_MAX = 5
 """Longer numbers are ids, sizes and times; ports, statuses and error numbers are shorter."""
 
 _TOKEN = re.compile(r"(?<![\w-])--?[^\W\d_][\w-]*|[^\W_]+")
 _PART = re.compile(
-    r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[А-ЯЁ]?[а-яё]+|[А-ЯЁ]+|\d+|[^\W\dA-Za-zА-Яа-яЁё_]+"
+    r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[А-ЯЁ]+(?=[А-ЯЁ][а-яё])|[А-ЯЁ]?[а-яё]+|[А-ЯЁ]+|\d+|[^\W\dA-Za-zА-Яа-яЁё_]+"
 )
+_DIGIT = re.compile(r"\d")
 _HYPHENS = re.compile(r"[-_]+")
 
 
@@ -43,8 +46,10 @@ def _terms(text: str) -> Iterator[str]:
                 if len(word) > 1:
                     yield from _word(word)
             continue
-        yield from _word(token)
         parts = _PART.findall(token)
+        if len(parts) > SEGMENTS_WITH_DIGITS_MAX and _DIGIT.search(token):
+            continue
+        yield from _word(token)
         if len(parts) > 1:
             for part in parts:
                 if len(part) > 1:

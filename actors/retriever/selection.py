@@ -29,7 +29,7 @@ TASK_TERMS_MIN = 2
 """Words shared with a task: one word in common is a coincidence."""
 LIKENESS_MIN = 0.35
 """Likeness of an example error that is a reason by itself."""
-RELATIVE_SCORE_MIN = 0.5
+RELATIVE_SCORE_MIN = 0.3
 """Share of the best score below which an item only fills the space."""
 SKILL_COVERAGE = 0.75
 """Share of an item's terms that a skill must hold to cover it (A14)."""

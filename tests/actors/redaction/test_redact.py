@@ -84,7 +84,7 @@ def test_findings_are_ascending_ranges_of_the_input_and_all_else_is_kept(text: s
 @pytest.mark.parametrize("kind", every_kind())
 def test_redacted_sample_is_stable(kind: str) -> None:
     rng = Random(f"stable {kind}")
-    for _ in range(40):
+    for _ in range(15):
         once = redact(every_kind()[kind](rng).text).text
         assert redact(once).text == once
 

@@ -22,8 +22,9 @@ from temporality.protocol.identity import derived_id
 from temporality.protocol.message import Message, Record
 from temporality.protocol.subjects import subject_token
 
-PROPOSITION_LENGTH_MAX = 4_096
-"""Characters of a proposition: a hint has 120 tokens by default (A40), so more could never be injected."""
+PROPOSITION_LENGTH_MAX = 8_192
+"""Characters of a proposition: far above a hint's tokens (A40), for what is read with a look-up tool; bounds
+the work of weighing an item."""
 EXAMPLE_LENGTH_MAX = 12_289
 """Characters of an example error: an input, a newline and a result at their bounds in a request."""
 EXAMPLES_MAX = 16

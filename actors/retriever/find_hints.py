@@ -13,7 +13,7 @@ from functools import partial
 
 from temporality.actors.retriever.query import Query, analyse
 from temporality.actors.retriever.ranking import MATCHER_VERSION, Statistics, Weigher
-from temporality.actors.retriever.selection import Weighed, is_covered, select
+from temporality.actors.retriever.selection import HONEST_ZERO, Cut, Weighed, is_covered, select
 from temporality.protocol.editorial import KnowledgeItem, KnowledgeState
 from temporality.protocol.hint import Hint, HintBatch, HintBatchAnswer, HintRequest, HintResult, hint_id
 from temporality.storage.knowledge import KnowledgeIndex
@@ -34,20 +34,19 @@ async def find_hints(
     honest-zero cut and without caps. Reads only; may be cancelled at any time, and waits then for the work
     under way.
     """
-    return await index.look_up(partial(answer_batch, batch=batch, now=now, threshold=threshold))
+    cut = HONEST_ZERO if threshold else None
+    return await index.look_up(partial(_answer_batch, batch=batch, now=now, cut=cut))
 
 
-def answer_batch(
-    snapshot: Snapshot, *, batch: HintBatch, now: datetime, threshold: bool = True
-) -> HintBatchAnswer:
-    """Answer each request of `batch` from `snapshot`; blocking."""
-    return HintBatchAnswer(
-        results=tuple(answer(snapshot, request, now=now, threshold=threshold) for request in batch.resolved())
-    )
+def _answer_batch(snapshot: Snapshot, *, batch: HintBatch, now: datetime, cut: Cut | None) -> HintBatchAnswer:
+    requests = batch.resolved()
+    return HintBatchAnswer(results=tuple(answer(snapshot, request, now=now, cut=cut) for request in requests))
 
 
-def answer(snapshot: Snapshot, request: HintRequest, *, now: datetime, threshold: bool = True) -> HintResult:
-    """Answer one request from `snapshot`; blocking."""
+def answer(
+    snapshot: Snapshot, request: HintRequest, *, now: datetime, cut: Cut | None = HONEST_ZERO
+) -> HintResult:
+    """Answer one request from `snapshot`; blocking. Without a `cut` the ranking is shown whole."""
     query = analyse(request)
     viewer = Viewer(project=request.project, team=request.team, user=request.user_id, now=now)
     excluded = {*request.issued_knowledge_ids, *request.suppressed_knowledge_ids}
@@ -60,14 +59,12 @@ def answer(snapshot: Snapshot, request: HintRequest, *, now: datetime, threshold
         statistics.frequencies,
         viewer,
         excluded=excluded,
-        count_max=CANDIDATES_MAX if threshold else CANDIDATES_WITHOUT_CUT_MAX,
+        count_max=CANDIDATES_MAX if cut else CANDIDATES_WITHOUT_CUT_MAX,
     )
     statistics = _with_terms_of(found, snapshot, statistics)
     weigher = Weigher(query, statistics)
     offers = _offers(snapshot, found, query, weigher, viewer, excluded)
-    chosen = select(
-        (weighed for weighed, _, _ in offers.values()), query, request.trigger, threshold=threshold
-    )
+    chosen = select((weighed for weighed, _, _ in offers.values()), query, request.trigger, cut=cut)
     hints = _hints(snapshot, [offers[each.knowledge_id] for each in chosen], weigher, request, viewer)
     return HintResult(
         activation_id=request.activation_id,

@@ -7,6 +7,7 @@ import msgspec
 
 from temporality.actors.retriever.find_hints import answer
 from temporality.actors.retriever.query import ItemAnalyser
+from temporality.actors.retriever.selection import HONEST_ZERO
 from temporality.protocol.editorial import KnowledgeItem, KnowledgeState, Scope
 from temporality.protocol.hint import HintRequest
 from temporality.storage.knowledge import in_memory
@@ -46,12 +47,12 @@ class HintProbe:
         self, items: Iterable[KnowledgeItem], *, threshold: bool = True, now: datetime | None = None
     ) -> None:
         self._snapshot = in_memory(items, ItemAnalyser())
-        self._threshold = threshold
+        self._cut = HONEST_ZERO if threshold else None
         self._now = now or datetime.now(UTC)
 
     def answer(self, request: HintRequest) -> HintAnswer:
         """Answer one request; blocking."""
-        result = answer(self._snapshot, request, now=self._now, threshold=self._threshold)
+        result = answer(self._snapshot, request, now=self._now, cut=self._cut)
         hints = tuple(
             ProbedHint(**{name: getattr(hint, name) for name in ProbedHint.__struct_fields__})
             for hint in result.hints

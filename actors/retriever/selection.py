@@ -2,9 +2,9 @@
 
 Honest zero (A23): an item found by words must speak of what was called *and* of what went wrong. Sharing the
 program's name is no reason to offer advice about a call that failed otherwise, and a message that any program
-may print is no reason to offer advice about another one. A part that holds no word that any item knows can't
-be asked for. Apart from that, an item must be covered to a fair share, and what is much weaker than the best
-is not offered to fill the space. Exact facts and a like example error are reasons of their own.
+may print is no reason to offer advice about another one. An input without a word that any item knows can't
+be asked for that. Apart from it, an item must be covered to a fair share, and what is far weaker than the
+best is not offered to fill the space. Exact facts and a like example error are reasons of their own.
 
 Order: items that an active skill covers come last (they are demoted, not dropped), then the tier, a person's
 word before a policy's, the score, and the id, so that equal items always stand in one order.
@@ -19,18 +19,6 @@ from temporality.actors.retriever.ranking import Evidence
 from temporality.protocol.hint import MCP_FIRST_CALL, Tier
 from temporality.storage.knowledge_profile import Profile
 
-SUPPORT_MIN = 0.2
-"""Weight of the words shared with the input, and with the result: a fifth of a rare word, or a rarer one."""
-COVERAGE_MIN = 0.2
-"""Share of an item that the situation must say too."""
-TASK_COVERAGE_MIN = 0.25
-"""The same when only a task is known: a task says less about what will go wrong."""
-TASK_TERMS_MIN = 2
-"""Words shared with a task: one word in common is a coincidence."""
-LIKENESS_MIN = 0.35
-"""Likeness of an example error that is a reason by itself."""
-RELATIVE_SCORE_MIN = 0.3
-"""Share of the best score below which an item only fills the space."""
 SKILL_COVERAGE = 0.75
 """Share of an item's terms that a skill must hold to cover it (A14)."""
 NEAR_DUPLICATE = 0.8
@@ -41,6 +29,29 @@ RANKING_MAX = 100
 """Hints of an answer without the honest-zero cut, which is for looking at the ranking."""
 
 _TIERS = list(Tier)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How much evidence is a reason to speak; the defaults are what ships, measured in `bench/retrieval.py`.
+
+    `support_min` is the weight of the words shared with the input, and with the result: a fifth of a rare
+    word, or a rarer one. `coverage_min` is the share of an item that the situation must say too,
+    `task_coverage_min` the same when only a task is known, which says less of what will go wrong, and
+    `task_terms_min` the words shared with it: one is a coincidence. `likeness_min` is the likeness of an
+    example error that is a reason by itself, `relative_score_min` the share of the best score below which an
+    item only fills the space.
+    """
+
+    support_min: float = 0.2
+    coverage_min: float = 0.2
+    task_coverage_min: float = 0.25
+    task_terms_min: int = 2
+    likeness_min: float = 0.35
+    relative_score_min: float = 0.3
+
+
+HONEST_ZERO = Cut()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +72,34 @@ def is_covered(profile: Profile, skills: Iterable[frozenset[str]]) -> bool:
     return any(len(said & skill) >= SKILL_COVERAGE * len(said) for skill in skills if said)
 
 
-def select(weighed: Iterable[Weighed], query: Query, trigger: str, *, threshold: bool) -> list[Weighed]:
-    """Return what is offered, best first: cut by honest zero, near-duplicates collapsed, topics capped (A21,
-    A23).
+def select(weighed: Iterable[Weighed], query: Query, trigger: str, *, cut: Cut | None) -> list[Weighed]:
+    """Return what is offered, best first: weak ones cut, near-duplicates collapsed, topics capped (A21, A23).
 
-    Without `threshold` only the order is applied, to show the ranking.
+    Without a `cut` only the order is applied, to show the ranking.
     """
     ordered = sorted((each for each in weighed if each.evidence.score > 0), key=_order)
-    if not threshold:
+    if cut is None:
         return ordered[:RANKING_MAX]
-    worth = [each for each in ordered if is_worth_offering(each.evidence, query, trigger)]
-    return _varied(_near_the_best(worth))[:HINTS_MAX]
+    worth = [each for each in ordered if is_worth_offering(each.evidence, query, trigger, cut)]
+    return _varied(_near_the_best(worth, cut))[:HINTS_MAX]
 
 
-def is_worth_offering(evidence: Evidence, query: Query, trigger: str) -> bool:
+def is_worth_offering(evidence: Evidence, query: Query, trigger: str, cut: Cut) -> bool:
     """Tell whether the evidence is a reason to speak (A23)."""
     kinds = evidence.kinds
-    if "situation" in kinds or evidence.likeness >= LIKENESS_MIN or evidence.tier is Tier.TOOL_AND_ERROR:
+    if "situation" in kinds or evidence.likeness >= cut.likeness_min or evidence.tier is Tier.TOOL_AND_ERROR:
         return True
     if trigger == MCP_FIRST_CALL and kinds & {"server", "tool"}:
         return True
     if not query.has_call:
         return bool(kinds - {"error"}) or (
-            len(evidence.shared) >= TASK_TERMS_MIN and evidence.coverage >= TASK_COVERAGE_MIN
+            len(evidence.shared) >= cut.task_terms_min and evidence.coverage >= cut.task_coverage_min
         )
-    of_the_call = bool(kinds) or _supports(evidence.from_input)
     if kinds & {"tool", "server"} and evidence.from_result:
         return True
-    return of_the_call and _supports(evidence.from_result) and evidence.coverage >= COVERAGE_MIN
-
-
-def _supports(weight: float | None) -> bool:
-    return weight is None or weight >= SUPPORT_MIN
+    of_the_call = bool(kinds) or evidence.from_input is None or evidence.from_input >= cut.support_min
+    of_the_result = evidence.from_result is None or evidence.from_result >= cut.support_min
+    return of_the_call and of_the_result and evidence.coverage >= cut.coverage_min
 
 
 def _order(each: Weighed) -> tuple[bool, int, bool, float, str]:
@@ -106,10 +113,10 @@ def _order(each: Weighed) -> tuple[bool, int, bool, float, str]:
     )
 
 
-def _near_the_best(worth: Sequence[Weighed]) -> list[Weighed]:
-    """Drop what is far weaker than the best of those that nothing speaks against."""
+def _near_the_best(worth: Sequence[Weighed], cut: Cut) -> list[Weighed]:
+    """Drop what is far weaker than the best of those that no skill covers."""
     free = [each.evidence.score for each in worth if not each.is_covered_by_skill]
-    floor = RELATIVE_SCORE_MIN * max(free, default=0.0)
+    floor = cut.relative_score_min * max(free, default=0.0)
     return [each for each in worth if each.evidence.score >= floor or each.evidence.tier is not Tier.TERMS]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from temporality.actors.retriever.find_hints import answer
 from temporality.actors.retriever.query import ItemAnalyser
+from temporality.actors.retriever.selection import HONEST_ZERO
 from temporality.protocol.editorial import KnowledgeItem
 from temporality.protocol.hint import HintRequest, HintResult
 from temporality.storage.knowledge import in_memory
@@ -24,6 +25,7 @@ def find() -> Find:
 
     def find_in(items: list[dict[str, Any]], *, threshold: bool = True, **request: Any) -> HintResult:
         snapshot = in_memory((msgspec.convert(item, KnowledgeItem) for item in items), ItemAnalyser())
-        return answer(snapshot, msgspec.convert(request, HintRequest), now=NOW, threshold=threshold)
+        cut = HONEST_ZERO if threshold else None
+        return answer(snapshot, msgspec.convert(request, HintRequest), now=NOW, cut=cut)
 
     return find_in

@@ -3,7 +3,7 @@
 import errno
 import sys
 
-from temporality.protocol.errors import EXIT_CODES, TemporalityError
+from temporality.protocol.errors import EXIT_CODES, ProtocolError, TemporalityError
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells give it."""
@@ -26,8 +26,15 @@ def status_of(error: BaseException) -> int | None:
         return READER_GONE
     if not isinstance(cause, TemporalityError):
         return None
-    tell(str(cause))
+    tell(str(cause) if " — " in str(cause) else f"{cause} — {_what_to_do(cause)}")
     return exit_code(cause)
+
+
+def _what_to_do(error: TemporalityError) -> str:
+    """Return what a person can do about an error that doesn't say so itself."""
+    if isinstance(error, ProtocolError):
+        return "check that all processes run the same version"
+    return "see: temporality doctor"
 
 
 def tell(words: str) -> None:

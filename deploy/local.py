@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 
@@ -10,6 +11,7 @@ from temporality.deploy.assembly import ACTORS, open_bus, run_actor
 from temporality.deploy.config import Config, Environment, handed_down
 from temporality.deploy.embedded import EmbeddedServer, embedded_server, running_server_url
 from temporality.deploy.processes import RESTART_DELAY_MIN_S, ActorProcess
+from temporality.deploy.tasks import keep_running
 from temporality.protocol.errors import UserError
 from temporality.protocol.streams import stream_specs
 
@@ -51,12 +53,14 @@ async def deployment(
     *,
     actors: Iterable[str] = tuple(ACTORS),
     in_process: Collection[str] = (),
+    restart_tasks: bool = False,
     progress: Progress = _silent,
     first_environment: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[Deployment]:
     """Run a deployment while the context is open; leaving stops all of it.
 
-    Actors named in `in_process` run as tasks of this process, the others each in one of its own.
+    Actors named in `in_process` run as tasks of this process, the others each in one of its own. A process
+    that ends is started again; a task that fails is with `restart_tasks`, else it fails the deployment.
     `first_environment` adds variables for the first process of a kind. Raises `UserError` when something
     can't start.
     """
@@ -80,8 +84,10 @@ async def deployment(
         for kind in actors:
             progress(f"starting {kind}")
             if kind in in_process:
-                await tasks.start(_run_task, kind, url, config, environment)
-                progress(f"{kind} is ready")
+                run = partial(run_actor, kind, url=url, config=config, environment=environment)
+                await tasks.start(
+                    partial(keep_running, kind, run, on_change=progress) if restart_tasks else run
+                )
                 continue
             first = (first_environment or {}).get(kind, {})
             process = _process(kind, url, config, environment.variables, first)
@@ -106,17 +112,6 @@ async def _start(tasks: anyio.abc.TaskGroup, process: ActorProcess, progress: Pr
         await process.run(on_change=progress, task_status=task_status)
 
     await tasks.start(run)
-
-
-async def _run_task(
-    kind: str,
-    url: str,
-    config: Config,
-    environment: Environment,
-    *,
-    task_status: anyio.abc.TaskStatus[None],
-) -> None:
-    await run_actor(kind, url=url, config=config, environment=environment, task_status=task_status)
 
 
 def _process(

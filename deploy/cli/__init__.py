@@ -26,8 +26,10 @@ from temporality.deploy.cli import (
 )
 from temporality.deploy.exit_status import status_of, tell
 
+PROGRAM = "temporality"
+
 app = typer.Typer(
-    name="temporality",
+    name=PROGRAM,
     help="Run tool-using LLM agents, and offer them what earlier work taught.",
     no_args_is_help=True,
     add_completion=False,
@@ -55,12 +57,13 @@ for name, group in (("knowledge", knowledge), ("trigger", trigger), ("probe", pr
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line (default: this process's); exit with the status that the outcome calls for."""
     try:
-        sys.exit(app(arguments, standalone_mode=False))
+        sys.exit(app(arguments, prog_name=PROGRAM, standalone_mode=False))
     except typer.TyperException as error:
         words = error.format_message()
         if words:  # else a group was named alone, and its help has been shown
-            asked = getattr(getattr(error, "ctx", None), "command_path", "temporality")
-            tell(f"{words.rstrip('.')} — see: {asked} --help")
+            asked = getattr(getattr(error, "ctx", None), "command_path", PROGRAM)
+            where = asked.removeprefix(PROGRAM).strip() or "command"
+            tell(f"{where}: {words.rstrip('.')} — see: {asked} --help")
         sys.exit(error.exit_code)
     except BaseException as error:
         status = status_of(error)

@@ -76,7 +76,7 @@ async def _run(settings: Settings, start: "StartRun", console: "Console | None")
 
 def runs(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(help="How many to list, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="How many to list, newest first.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON a run.")] = False,
 ) -> None:
     """List the runs of this deployment, newest first."""

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def scripted_model(
     script: Annotated[Path, typer.Argument(help="The script's YAML file.")],
-    port: Annotated[int, typer.Option(help="Port on loopback; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on loopback; 0 takes a free one.")] = 0,
     record: Annotated[
         Path | None, typer.Option(help="Append each request, as received, to this file of JSON lines.")
     ] = None,

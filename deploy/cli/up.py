@@ -43,6 +43,7 @@ async def _up(settings: Settings, one_process: bool) -> None:
             settings.config,
             settings.environment,
             in_process=tuple(ACTORS) if one_process else (),
+            restart_tasks=True,
             progress=printer(console),
         ) as running:
             where = running.url.rpartition("@")[2]

@@ -21,6 +21,7 @@ from temporality.protocol.streams import stream_specs
 from temporality.protocol.tool import ListTools, ToolsAnswer, ToolsListed
 from temporality.protocol.trigger import TRIGGER_SERVICE
 
+CONNECT_TIMEOUT_S = 3.0
 DISK_FREE_BYTES_MIN = 256 * 1024 * 1024
 ROSTER_TIMEOUT_S = 0.5
 QUESTION_TIMEOUT_S = 2.0
@@ -44,22 +45,23 @@ async def checks(config: Config, environment: Environment, agent: AgentSpec | No
     finds.
     """
     yield _data_folder(config.data_path)
+    async for check in _nats(config, agent):
+        yield check
+    if agent is not None:
+        yield await _model(agent, environment.variables)
+
+
+async def _nats(config: Config, agent: AgentSpec | None) -> AsyncIterator[Check]:
     try:
         url = server_url(config)
-    except UserError as error:
-        yield Check("NATS", False, error.what, error.do)
-        return
-    where = url.rpartition("@")[2]
-    try:
-        async with open_bus(url, name="temporality-doctor") as bus:
+        where = url.rpartition("@")[2]
+        async with open_bus(url, name="temporality-doctor", timeout_s=CONNECT_TIMEOUT_S) as bus:
             yield await _version(bus, where)
             async for check in _deployment(bus, config, agent):
                 yield check
     except TemporalityError as error:
-        yield Check("NATS", False, f"{where}: {error}", "check that the server runs, and nats.url")
-        return
-    if agent is not None:
-        yield await _model(agent, environment.variables)
+        found, _, do = str(error).partition(" — ")
+        yield Check("NATS", False, found, do or "check that the server runs, and nats.url")
 
 
 def _data_folder(path: Path) -> Check:

@@ -51,6 +51,7 @@ async def _executor(host: Host, config: Config, environment: Environment) -> Asy
     settings = ExecutorSettings(
         environment=environment.variables,
         allow_commands=config.executor.allow_commands,
+        allow_python=config.executor.allow_python,
         start_timeout_s=config.executor.start_timeout_s,
     )
     yield ExecutorActor(host, settings)

@@ -52,12 +52,13 @@ class NatsSettings(Record, frozen=True, kw_only=True):
 
 
 class ExecutorSettings(Record, frozen=True, kw_only=True):
-    """Which commands an executor may start, and how long an MCP server may take to start.
+    """Which commands an executor may start, which Python functions it may call, and how long a server may start.
 
-    No list means any command under `temporality up`, and none for `temporality actor` at a given `nats.url`.
+    No list means anything under `temporality up`, and nothing for `temporality actor` at a given `nats.url`.
     """
 
     allow_commands: tuple[str, ...] | None = None
+    allow_python: tuple[str, ...] | None = None
     start_timeout_s: Annotated[float, Meta(gt=0, le=600)] = 30.0
 
 
@@ -104,6 +105,7 @@ _OVERRIDES: dict[str, tuple[str, ...]] = {
     "PARTITIONS": ("partitions",),
     "LEASE_TTL_S": ("lease_ttl_s",),
     "ALLOW_COMMANDS": ("executor", "allow_commands"),
+    "ALLOW_PYTHON": ("executor", "allow_python"),
     "START_TIMEOUT_S": ("executor", "start_timeout_s"),
     "OTEL_ENDPOINT": ("otel", "endpoint"),
 }
@@ -157,7 +159,7 @@ def _refuse_mistyped(variables: Mapping[str, str]) -> None:
 
 
 def _value(text: str, keys: tuple[str, ...]) -> Any:
-    if keys[-1] == "allow_commands":
+    if keys[-1] in ("allow_commands", "allow_python"):
         return [part for part in text.split(",") if part]
     if keys[-1] in ("partitions", "lease_ttl_s", "port", "replicas", "start_timeout_s"):
         try:

@@ -38,15 +38,17 @@ def actor(
 
 
 def in_cluster(config: "Config") -> "Config":
-    """Return the configuration of an actor by itself: at a NATS of others, commands must be allowed by name.
+    """Return the configuration of an actor by itself: at a NATS of others, what it runs must be allowed by name.
 
-    Whoever may start a run there names the commands that an executor starts; under `temporality up` that is
-    the person who started it, in a cluster it may be anybody.
+    Whoever may start a run there names the commands that an executor starts and the functions that it calls;
+    under `temporality up` that is the person who started it, in a cluster it may be anybody.
     """
     import msgspec
 
-    if config.nats.url is None or config.executor.allow_commands is not None:
+    if config.nats.url is None:
         return config
-    return msgspec.structs.replace(
-        config, executor=msgspec.structs.replace(config.executor, allow_commands=())
+    executor = config.executor
+    named = msgspec.structs.replace(
+        executor, allow_commands=executor.allow_commands or (), allow_python=executor.allow_python or ()
     )
+    return msgspec.structs.replace(config, executor=named)

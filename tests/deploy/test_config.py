@@ -25,7 +25,7 @@ data_dir: from-file
 nats: {url: "nats://file:4222", replicas: 3, embedded: {sync: default, port: 4000}}
 partitions: 8
 lease_ttl_s: 2.5
-executor: {allow_commands: [git], start_timeout_s: 9}
+executor: {allow_commands: [git], allow_python: [shop], start_timeout_s: 9}
 otel: {endpoint: "http://file:4318"}
 """
 
@@ -38,6 +38,7 @@ OVERRIDES: dict[str, tuple[str, tuple[str, ...], object]] = {
     "PARTITIONS": ("32", ("partitions",), 32),
     "LEASE_TTL_S": ("1.5", ("lease_ttl_s",), 1.5),
     "ALLOW_COMMANDS": ("git,uvx", ("executor", "allow_commands"), ("git", "uvx")),
+    "ALLOW_PYTHON": ("shop:book,desk", ("executor", "allow_python"), ("shop:book", "desk")),
     "START_TIMEOUT_S": ("60", ("executor", "start_timeout_s"), 60.0),
     "OTEL_ENDPOINT": ("http://env:4318", ("otel", "endpoint"), "http://env:4318"),
 }
@@ -138,7 +139,8 @@ def test_variable_changes_its_own_key_only(file: Path) -> None:
 
 def test_empty_list_of_commands_forbids_all_and_no_list_says_nothing() -> None:
     assert with_variable("ALLOW_COMMANDS", "").executor.allow_commands == ()
-    assert loaded().executor.allow_commands is None
+    assert with_variable("ALLOW_PYTHON", "").executor.allow_python == ()
+    assert (loaded().executor.allow_commands, loaded().executor.allow_python) == (None, None)
 
 
 def test_other_variables_are_nobody_s_business() -> None:

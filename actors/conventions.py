@@ -115,7 +115,7 @@ SPANS: Final = (
     Name(EVALUATE, "one trigger evaluates one turn: `evaluate <kind>`"),
     Name(FIND_HINTS, "the retriever answers one batch"),
     Name(INJECT, "the barrier puts a block into the history"),
-    Name(PROCESS, "an actor handles one stored message: `process <subject template>`", True),
+    Name(PROCESS, "an actor handles one message: `process <subject template>`", True),
     Name(SEND, "an actor publishes stored messages", True),
     Name(SETTLE, "an actor settles a delivery", True),
 )

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 from anyio.abc import TaskStatus
-from opentelemetry.trace import Span, Status, StatusCode
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from temporality.actors import conventions
 from temporality.actors.executor.catalog import Catalog
@@ -21,7 +21,7 @@ from temporality.actors.executor.outcome import outcome_of
 from temporality.actors.executor.python import PythonTools
 from temporality.actors.executor.running import Running
 from temporality.actors.executor.settings import ExecutorSettings
-from temporality.actors.host import Host, Received, Send
+from temporality.actors.host import Asked, Host, Received, Send
 from temporality.protocol import subjects
 from temporality.protocol.message import TRACE_HEADER
 from temporality.protocol.streams import WORK
@@ -31,6 +31,7 @@ from temporality.protocol.tool import (
     ToolCall,
     ToolFailed,
     ToolFinished,
+    ToolsAnswer,
     outcome_name,
 )
 
@@ -72,7 +73,7 @@ class ExecutorActor:
                     subject=subjects.ask("executor", "tools"),
                     queue="executor",
                     kind=ListTools,
-                    handle=self._catalog.answer,
+                    handle=self._list_tools,
                     task_status=task_status,
                 )
 
@@ -90,6 +91,15 @@ class ExecutorActor:
             await tasks.start(answer)
             await tasks.start(work)
             task_status.started()
+
+    async def _list_tools(self, asked: Asked[ListTools]) -> ToolsAnswer:
+        with self._host.tracing.span(
+            conventions.spanned(conventions.PROCESS, asked.subject),
+            parent=asked.traceparent,
+            kind=SpanKind.SERVER,
+            attributes={conventions.MESSAGING_OPERATION_NAME: conventions.PROCESS},
+        ):
+            return await self._catalog.tools(asked.message)
 
     async def _handle(self, received: Received[ToolCall]) -> Sequence[Send]:
         self._host.crash.reached("executor.received")

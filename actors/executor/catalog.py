@@ -9,7 +9,6 @@ import anyio
 from temporality.actors.executor.mcp import McpSessions
 from temporality.actors.executor.names import model_name
 from temporality.actors.executor.python import PythonTools
-from temporality.actors.host import Asked
 from temporality.protocol.agent import Effect, McpServerSpec
 from temporality.protocol.codec import encode
 from temporality.protocol.errors import UserError
@@ -34,10 +33,6 @@ class Catalog:
     def __init__(self, mcp: McpSessions, python: PythonTools) -> None:
         self._mcp = mcp
         self._python = python
-
-    async def answer(self, asked: Asked[ListTools]) -> ToolsAnswer:
-        """Answer the question `ask.executor.tools`."""
-        return await self.tools(asked.message)
 
     async def tools(self, question: ListTools) -> ToolsAnswer:
         """Return all tools sorted by name, or the first fault in the order of the agent's file.

@@ -25,7 +25,7 @@ from temporality.protocol import subjects
 from temporality.protocol.activation import BlockInjected, EvaluatorMissed
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.errors import InvalidMessage
-from temporality.protocol.message import Outgoing
+from temporality.protocol.message import TRACE_HEADER, Outgoing
 from temporality.protocol.run import InboxMessage, RunFact, RunFailed, ToolsFrozen, TurnClosed
 from temporality.protocol.tool import ListTools, ToolsAnswer, ToolsListed, ToolsUnavailable, blob_of
 from temporality.protocol.trigger import CandidateProposed
@@ -226,10 +226,14 @@ class Steps:
 
     async def _ask_tools(self, question: ListTools) -> ToolsAnswer:
         subject, clock = subjects.ask("executor", "tools"), self._host.clock
+        traceparent = self._host.tracing.traceparent()
+        headers = {TRACE_HEADER: traceparent} if traceparent else {}
         waited_until = clock.monotonic() + EXECUTOR_WAIT_S
         while True:
             try:
-                answer = await self._host.bus.request(subject, encode(question), timeout_s=TOOLS_TIMEOUT_S)
+                answer = await self._host.bus.request(
+                    subject, encode(question), timeout_s=TOOLS_TIMEOUT_S, headers=headers
+                )
             except NoResponders:
                 if clock.monotonic() >= waited_until:
                     return NO_EXECUTOR

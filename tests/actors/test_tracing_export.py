@@ -13,7 +13,7 @@ import pytest
 from anyio.streams.text import TextReceiveStream
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.trace import SpanKind
-from oteltap import OtelTapHttpProtobufReceiver, OtelTapHttpProtobufReceiverSettings
+from tests.otlp_receiver import otlp_receiver
 
 from temporality.actors import conventions
 from temporality.actors.bus.nats import NatsBus
@@ -69,37 +69,18 @@ async def trigger(folder: Path, url: str, endpoint: str) -> AsyncIterator[None]:
                 process.kill()
 
 
-@asynccontextmanager
-async def receiver(endpoint: str, spans: list[Span], count: int) -> AsyncIterator[None]:
-    """Receive spans over OTLP/HTTP into `spans` until there are `count`."""
-    settings = OtelTapHttpProtobufReceiverSettings(http_port=int(endpoint.rpartition(":")[2]))
-    async with OtelTapHttpProtobufReceiver(settings) as receiving:
-
-        async def receive() -> None:
-            async for span in receiving.stream_traces():
-                spans.append(span)
-                if len(spans) == count:
-                    return
-
-        with anyio.fail_after(WAIT_S):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(receive)
-                yield
-
-
 def turn(number: int) -> bytes:
     call = SettledCall(call="c1", tool="read", outcome="failed", argument_digest="d", result=f"key {SECRET}")
     return encode(TurnSettled(project="demo", run="r1", turn=number, calls=(call,)))
 
 
 async def test_spans_of_two_processes_form_one_trace_through_headers(
-    nats_server: EmbeddedServer, nats_bus: NatsBus, tmp_path: Path, endpoint: str
+    nats_server: EmbeddedServer, nats_bus: NatsBus, tmp_path: Path
 ) -> None:
-    spans: list[Span] = []
-    provider = exporting_provider(endpoint, "asker")
-    tracing = Tracing(provider)
-    async with receiver(endpoint, spans, 4):
-        async with trigger(tmp_path, nats_server.url, endpoint):
+    with otlp_receiver() as received:
+        provider = exporting_provider(received.endpoint, "asker")
+        tracing = Tracing(provider)
+        async with trigger(tmp_path, nats_server.url, received.endpoint):
             for number in (1, 2):
                 with tracing.span(
                     conventions.TURN,
@@ -115,6 +96,8 @@ async def test_spans_of_two_processes_form_one_trace_through_headers(
                     )
                     assert (service_error(answer) is None) == (number == 1)
         provider.shutdown()
+        await received.until(lambda spans: len(spans) == 4)
+    spans = [one.span for one in received.spans]
     asked = {span.attributes[0].value.int_value: span for span in spans if span.name == "turn"}
     evaluated = {span.parent_span_id: span for span in spans if span.name == "evaluate picky"}
     assert (len(asked), len(evaluated)) == (2, 2)

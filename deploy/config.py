@@ -52,7 +52,7 @@ class NatsSettings(Record, frozen=True, kw_only=True):
 
 
 class ExecutorSettings(Record, frozen=True, kw_only=True):
-    """Which commands an executor may start, which Python functions it may call, and how long a server may start.
+    """What an executor may start and call, and how long an MCP server may take to start.
 
     No list means anything under `temporality up`, and nothing for `temporality actor` at a given `nats.url`.
     """

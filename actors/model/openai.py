@@ -10,6 +10,7 @@ from datetime import datetime
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -60,7 +61,7 @@ class OpenAIProvider:
         except openai.APIStatusError as error:
             raise self._status_failure(error, key) from error
         except (openai.APITimeoutError, TimeoutError) as error:
-            message = f"no reply from {base_url} within {spec.request_timeout_s:g} s"
+            message = f"no reply from {place_of(base_url)} within {spec.request_timeout_s:g} s"
             raise CallFailed("timeout", message, retry="later") from error
         except openai.APIConnectionError as error:
             raise _connection_failure(base_url, error) from error
@@ -162,11 +163,24 @@ def request_body(request: ModelRequest) -> bytes:
     return b"".join((head, tools, b',"messages":[', b",".join(request.encoded), b"]}"))
 
 
+def place_of(url: str) -> str:
+    """Return scheme, host and port of a resolved address: its other parts may each hold a secret (A47)."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "`model.base_url`"
+    if not host:
+        return "`model.base_url`"
+    named = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{named}" + (f":{port}" if port is not None else "")
+
+
 def _connection_failure(base_url: str, error: Exception) -> CallFailed:
     cause = type(error.__cause__ or error).__name__
     return CallFailed(
         "connection",
-        f"no connection to {base_url}: {cause}",
+        f"no connection to {place_of(base_url)}: {cause}",
         retry="backoff",
         do="check `model.base_url` and that the server runs",
     )

@@ -38,7 +38,7 @@ def actor(
 
 
 def in_cluster(config: "Config") -> "Config":
-    """Return the configuration of an actor by itself: at a NATS of others, what it runs must be allowed by name.
+    """Return the configuration of an actor by itself: at a NATS of others, tools must be allowed by name.
 
     Whoever may start a run there names the commands that an executor starts and the functions that it calls;
     under `temporality up` that is the person who started it, in a cluster it may be anybody.

@@ -214,8 +214,32 @@ async def test_server_that_is_not_there_is_a_connection_failure() -> None:
     async with openai_provider() as provider:
         failure = await failure_of(provider, spec(url))
     assert failure.error_class == "connection"
-    assert url in failure.message
+    assert url.removesuffix("/v1") in failure.message
     assert retry_later_s(failure) == RETRY_LATER_S
+
+
+@pytest.mark.parametrize(
+    "address", ["http://${WHO}@HOST/v1", "http://HOST/${WHERE}", "http://HOST/v1?${SIGNED}"]
+)
+async def test_address_made_of_secrets_is_told_by_scheme_host_and_port_only(address: str) -> None:
+    """A47: a failure stands in a commit, where no `${NAME}` may have been resolved."""
+    environment = {"WHO": "ann:hunter2", "WHERE": "tenant-77", "SIGNED": "sig-abc"}
+    hidden = ("ann", "hunter2", "tenant-77", "sig-abc")
+    async with scripted_model(SAYS_HELLO) as url:
+        host = url.removeprefix("http://").removesuffix("/v1")
+    async with openai_provider(environment) as provider:
+        failure = await failure_of(provider, spec(address.replace("HOST", host)))
+    assert failure.message.startswith(f"no connection to http://{host}: ")
+    assert not [word for word in hidden if word in failure.message]
+
+
+async def test_hanging_server_is_told_without_the_secrets_in_its_address() -> None:
+    """A47."""
+    script = "replies: [{fail: {hang_s: 600}}]"
+    async with scripted_model(script) as url, openai_provider({"WHO": "ann:hunter2"}) as provider:
+        host = url.removeprefix("http://").removesuffix("/v1")
+        failure = await failure_of(provider, spec(f"http://${{WHO}}@{host}/v1", request_timeout_s=0.2))
+    assert failure.message == f"no reply from http://{host} within 0.2 s"
 
 
 async def test_params_can_not_replace_the_messages() -> None:

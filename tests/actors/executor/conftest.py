@@ -12,14 +12,13 @@ import anyio
 import pytest
 
 from temporality.actors.bus.memory import MemoryServer
-from temporality.actors.bus.nats import connect
+from temporality.actors.bus.nats import NatsBus
 from temporality.actors.bus.port import Bus, Delivery, Stored
 from temporality.actors.clock import Clock, SystemClock
 from temporality.actors.executor.actor import ExecutorActor
 from temporality.actors.executor.settings import ExecutorSettings
 from temporality.actors.host import Host, headers_of
 from temporality.actors.tracing import Tracing
-from temporality.deploy.embedded import embedded_server
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.streams import INBOX, RUNS, stream_specs
@@ -97,6 +96,7 @@ class Desk:
         *,
         clock: Clock | None = None,
         tracing: Tracing | None = None,
+        ack_wait_s: float = 5.0,
         **settings: Any,
     ) -> AsyncIterator[ExecutorActor]:
         """Run an executor of this process."""
@@ -106,7 +106,7 @@ class Desk:
             name=name,
             clock=clock or SystemClock(),
             tracing=tracing or Tracing(),
-            ack_wait_s=5.0,
+            ack_wait_s=ack_wait_s,
         )
         actor = ExecutorActor(host, ExecutorSettings(**settings))
         async with anyio.create_task_group() as tasks:
@@ -133,17 +133,19 @@ def open_desk() -> Callable[[Bus], AbstractAsyncContextManager[Desk]]:
 
 
 @pytest.fixture(params=["memory", "nats"])
-async def desk(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Desk]:
+def real_bus(request: pytest.FixtureRequest) -> NatsBus | None:
+    """Return the bus on a real server, or None where a test is to use the one in memory."""
+    return request.getfixturevalue("nats_bus") if request.param == "nats" else None
+
+
+@pytest.fixture
+async def desk(real_bus: NatsBus | None) -> AsyncIterator[Desk]:
     """Sit at a desk, on the bus in memory and on a real server."""
-    if request.param == "memory":
-        async with MemoryServer(SystemClock()).connect() as memory, desk_on(memory) as desk:
+    if real_bus is not None:
+        async with desk_on(real_bus) as desk:
             yield desk
     else:
-        async with (
-            embedded_server(tmp_path, sync="always") as server,
-            connect(server.url, name="test") as bus,
-            desk_on(bus) as desk,
-        ):
+        async with MemoryServer(SystemClock()).connect() as memory, desk_on(memory) as desk:
             yield desk
 
 

@@ -17,9 +17,7 @@ from temporality.protocol.errors import UserError
 from temporality.protocol.tool import ListTools, ToolDefinition, ToolsAnswer, ToolsListed, ToolsUnavailable
 
 SERVERS = Path(__file__).with_name("servers")
-TOOLS = McpServerSpec(
-    command=sys.executable, args=(str(SERVERS / "tools.py"), "stdio"), effects={"echo": "once"}
-)
+TOOLS = McpServerSpec(command=sys.executable, args=(str(SERVERS / "plain.py"),), effects={"echo": "once"})
 DIES = McpServerSpec(command=sys.executable, args=(str(SERVERS / "misbehaving.py"), "dies"))
 SAMPLES = "executor_sample_tools"
 
@@ -41,10 +39,10 @@ async def test_all_tools_of_servers_and_functions_are_listed_by_the_models_names
     assert {"box__echo", "box__pay", "greet", "act"} <= set(tools)
     echo = tools["box__echo"]
     assert (echo.tool, echo.mcp_server, echo.python) == ("echo", "box", None)
-    assert echo.description == "Say it again."
+    assert echo.description == "Does echo."
     assert echo.parameters["required"] == ["text"]
     assert echo.effect == "once"  # the agent's word counts more than the server's
-    assert {tools[f"box__{name}"].effect for name in ("table", "put", "pay")} == {
+    assert {tools[f"box__{name}"].effect for name in ("process", "put", "pay")} == {
         "none",
         "idempotent",
         "once",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 from anyio.abc import Process, SocketAttribute, SocketStream
 from anyio.streams.memory import MemoryObjectReceiveStream
@@ -19,7 +20,7 @@ from temporality.actors.executor.settings import ExecutorSettings
 from temporality.protocol.agent import Effect, McpServerSpec
 from temporality.protocol.errors import UserError
 
-SERVER = Path(__file__).with_name("servers") / "tools.py"
+SERVERS = Path(__file__).with_name("servers")
 
 
 def free_port() -> int:
@@ -30,24 +31,38 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def server_on(port: int, ledger: Path) -> AsyncIterator[Process]:
-    """Run the server until the context is left; it takes connections when the context is entered."""
-    command = [sys.executable, str(SERVER), "http", str(port)]
-    async with await anyio.open_process(
-        command, env={**os.environ, "LEDGER": str(ledger)}, stdout=None, stderr=None
-    ) as process:
+async def server_on(port: int, *command: str, ledger: Path) -> AsyncIterator[Process]:
+    """Run a server until the context is left; connections wait in its socket until it takes them."""
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        descriptor = listening.fileno()
+        process = await anyio.open_process(
+            [sys.executable, *command, str(descriptor)],
+            env={**os.environ, "LEDGER": str(ledger)},
+            pass_fds=[descriptor],
+            stdout=None,
+            stderr=None,
+        )
+    async with process:
         try:
-            with anyio.fail_after(30):
-                while True:
-                    try:
-                        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
-                        break
-                    except OSError:
-                        await anyio.lowlevel.checkpoint()
             yield process
         finally:
             if process.returncode is None:
                 process.kill()
+
+
+@pytest.fixture(scope="module")
+async def official(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[int]:
+    """Run the SDK's own server, which takes long to start and so does it once; gives its port."""
+    port, ledger = free_port(), tmp_path_factory.mktemp("official") / "ledger"
+    async with server_on(port, str(SERVERS / "tools.py"), "http", ledger=ledger):
+        yield port
+
+
+@asynccontextmanager
+async def plain(port: int, ledger: Path) -> AsyncIterator[None]:
+    """Run a server that starts at once, to be killed."""
+    async with server_on(port, str(SERVERS / "plain_http.py"), ledger=ledger):
+        yield
 
 
 @asynccontextmanager
@@ -125,7 +140,7 @@ async def wire_to(port: int) -> AsyncIterator[tuple[str, MemoryObjectReceiveStre
 
 @asynccontextmanager
 async def sessions() -> AsyncIterator[McpSessions]:
-    mcp = McpSessions(ExecutorSettings(environment={"KEY": "k3y"}, start_timeout_s=5))
+    mcp = McpSessions(ExecutorSettings(environment={"KEY": "k3y"}))
     async with anyio.create_task_group() as tasks:
         await tasks.start(mcp.run)
         yield mcp
@@ -138,15 +153,14 @@ async def call(
     return await mcp.call("web", spec, "run-1", tool, arguments, meta={}, effect=effect)
 
 
-async def test_calls_over_http_are_like_calls_over_stdio(tmp_path: Path) -> None:
-    port = free_port()
-    spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp", read_timeout_s=1.0)
-    async with server_on(port, tmp_path / "ledger"), sessions() as mcp:
+async def test_calls_over_http_are_like_calls_over_stdio(official: int) -> None:
+    spec = McpServerSpec(url=f"http://127.0.0.1:{official}/mcp")
+    async with sessions() as mcp:
         assert await call(mcp, spec, "echo", text="hi") == Returned("hi", data={"result": "hi"})
         failed = await call(mcp, spec, "fail", text="no such row")
         assert isinstance(failed, Raised)
         assert (failed.error_class, failed.effect) == ("tool_error", "none")
-        hung = await call(mcp, spec, "hang")
+        hung = await call(mcp, msgspec.structs.replace(spec, read_timeout_s=0.3), "hang")
         assert isinstance(hung, Raised)
         assert (hung.error_class, hung.effect) == ("timeout", "uncertain")
         assert (await call(mcp, spec, "big", size=2_000_000)).text == "x" * 2_000_000
@@ -159,12 +173,12 @@ async def test_server_that_dies_in_a_call_leaves_doubt_and_its_successor_serves_
     port = free_port()
     spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp")
     async with sessions() as mcp:
-        async with server_on(port, tmp_path / "ledger"):
+        async with plain(port, tmp_path / "ledger"):
             await call(mcp, spec, "echo", text="hi")
             died = await call(mcp, spec, "die")
             assert isinstance(died, Raised)
             assert (died.error_class, died.effect) == ("connection_lost", "uncertain")
-        async with server_on(port, tmp_path / "ledger"):
+        async with plain(port, tmp_path / "ledger"):
             assert isinstance(await call(mcp, spec, "echo", text="again"), Returned)
 
 
@@ -172,7 +186,7 @@ async def test_call_that_was_never_sent_leaves_no_doubt(tmp_path: Path) -> None:
     port = free_port()
     spec = McpServerSpec(url=f"http://127.0.0.1:{port}/mcp")
     async with sessions() as mcp:
-        async with server_on(port, tmp_path / "ledger"):
+        async with plain(port, tmp_path / "ledger"):
             await call(mcp, spec, "echo", text="hi")
         refused = await call(mcp, spec, "pay")
         assert isinstance(refused, Raised)
@@ -180,12 +194,10 @@ async def test_call_that_was_never_sent_leaves_no_doubt(tmp_path: Path) -> None:
         assert "nothing answers there" in refused.text
 
 
-async def test_call_whose_connection_is_cut_fails_alone(tmp_path: Path) -> None:
-    port = free_port()
+async def test_call_whose_connection_is_cut_fails_alone(official: int) -> None:
     async with (
         sessions() as mcp,
-        server_on(port, tmp_path / "ledger"),
-        wire_to(port) as (url, wires),
+        wire_to(official) as (url, wires),
         anyio.create_task_group() as tasks,
     ):
         spec = McpServerSpec(url=url)

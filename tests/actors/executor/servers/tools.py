@@ -1,14 +1,18 @@
-"""An MCP server with a tool for each way a call can end: `tools.py stdio`, or `tools.py http PORT`.
+"""An MCP server with a tool for each way a call can end: `tools.py stdio`, or `tools.py http FD`.
+
+FD is the descriptor of a socket that listens already.
 
 Effects are written to the file named by LEDGER, one line each: tool, idempotency key, process.
 """
 
 import os
+import socket
 import sys
 from pathlib import Path
 
 import anyio
 import mcp_types as types
+import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
@@ -113,6 +117,8 @@ def put(context: Context) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1] == "http":
-        server.run("streamable-http", port=int(sys.argv[2]))
+        listening = socket.socket(fileno=int(sys.argv[2]))
+        config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        uvicorn.Server(config).run(sockets=[listening])
     else:
         server.run("stdio")

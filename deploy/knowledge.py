@@ -20,16 +20,25 @@ from temporality.protocol.identity import derived_id
 from temporality.protocol.streams import KNOWLEDGE
 
 FOLD_WAIT_S = 30.0
+"""A retriever that starts folds 100,000 items within this time."""
 FOLD_ASK_INTERVAL_S = 0.02
 QUESTION_TIMEOUT_S = 2.0
 STORE_TRIES_MAX = 5
 STORES_AT_ONCE = 64
 
 
-async def import_items(bus: Bus, items: Iterable[KnowledgeItem], *, decided_by: str, reason: str = "") -> int:
+async def import_items(
+    bus: Bus,
+    items: Iterable[KnowledgeItem],
+    *,
+    decided_by: str,
+    reason: str = "",
+    fold_wait_s: float = FOLD_WAIT_S,
+) -> int:
     """Store items that are new or changed and wait until a live retriever offers them; return how many.
 
-    Raises `UserError` if no retriever is alive: the items are stored, and are offered once one is.
+    Raises `UserError` if none has folded them within `fold_wait_s`: they are stored, and are offered once a
+    retriever is alive.
     """
     decided_at = datetime.now(UTC).isoformat()
     limiter = anyio.Semaphore(STORES_AT_ONCE)
@@ -45,7 +54,7 @@ async def import_items(bus: Bus, items: Iterable[KnowledgeItem], *, decided_by: 
         for item in items:
             tasks.start_soon(store, item.identified())
     if stored:
-        await _wait_until_folded(bus, max(stored))
+        await _wait_until_folded(bus, max(stored), fold_wait_s)
     return len(stored)
 
 
@@ -98,9 +107,9 @@ def _same(payload: bytes, item: KnowledgeItem) -> bool:
     return isinstance(record, ItemDecided) and record.item == item
 
 
-async def _wait_until_folded(bus: Bus, sequence: int) -> None:
+async def _wait_until_folded(bus: Bus, sequence: int, wait_s: float) -> None:
     subject = subjects.ask("retriever", "position")
-    with anyio.move_on_after(FOLD_WAIT_S):
+    with anyio.move_on_after(wait_s):
         while True:
             try:
                 answer = await bus.request(subject, encode(AskPosition()), timeout_s=QUESTION_TIMEOUT_S)

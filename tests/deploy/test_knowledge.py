@@ -4,6 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
+import pytest
+
+from temporality.actors.bus.memory import MemoryServer
+from temporality.deploy.knowledge import current_items, import_items
+from temporality.protocol import subjects
+from temporality.protocol.codec import encode
+from temporality.protocol.editorial import KnowledgeItem
+from temporality.protocol.errors import UserError
+from temporality.protocol.folding import FoldPosition
+from temporality.protocol.streams import stream_specs
+
 from .command_line import Here
 from .scene import Deployment
 
@@ -40,6 +52,40 @@ def test_import_returns_when_a_run_is_offered_the_item(up: Deployment, here: Her
     assert done.err == "1 items read, 1 new or changed; a retriever offers them\n"
     done = here("--config", up.config, "run", "--json", up.agent(), "Run the quokka exporter with its flag")
     assert json.loads(done.out)["knowledge_ids"] == ["quokka"]
+
+
+async def test_import_waits_for_the_position_of_its_last_item_not_for_any_answer() -> None:
+    """A retriever has folded one item, then two: the import of two returns at the second answer."""
+    server = MemoryServer()
+    async with server.connect() as bus, anyio.create_task_group() as tasks:
+        await bus.declare(stream_specs(4))
+        answered: list[int] = []
+
+        async def answer(*, task_status: anyio.abc.TaskStatus[None]) -> None:
+            async with bus.subscribe(subjects.ask("retriever", "position")) as questions:
+                task_status.started()
+                async for question in questions:
+                    answered.append(min(len(answered) + 1, 2))
+                    assert question.reply is not None
+                    await bus.send(question.reply, encode(FoldPosition(sequence=answered[-1])))
+
+        await tasks.start(answer)
+        items = [KnowledgeItem(proposition=text) for text in ("One.", "Two.")]
+        assert await import_items(bus, items, decided_by="tester") == 2
+        assert answered == [1, 2]
+        tasks.cancel_scope.cancel()
+
+
+async def test_import_without_a_retriever_says_that_the_items_are_stored_and_what_is_missing() -> (
+    None
+):
+    server = MemoryServer()
+    async with server.connect() as bus:
+        await bus.declare(stream_specs(4))
+        items = [KnowledgeItem(proposition="Kept.").identified()]
+        with pytest.raises(UserError, match=r"stored.*temporality actor retriever"):
+            await import_items(bus, items, decided_by="tester", fold_wait_s=0.05)
+        assert await current_items(bus) == tuple(items)
 
 
 def test_importing_the_same_again_changes_nothing_and_a_change_counts_alone(

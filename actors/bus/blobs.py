@@ -10,7 +10,7 @@ import hashlib
 
 import anyio
 
-from temporality.actors.bus.port import Bus, BusError, WrongLastSequence
+from temporality.actors.bus.port import Bus, BusError, PublishUnconfirmed, WrongLastSequence
 from temporality.protocol.streams import BLOBS_BUCKET
 
 CHUNK_BYTES = 512 * 1024
@@ -35,7 +35,7 @@ def check_digest(digest: str, data: bytes) -> None:
         raise ValueError(f"{digest!r} is not the SHA-256 of these {len(data)} bytes")
 
 
-async def put_blob(bus: Bus, digest: str, data: bytes) -> None:
+async def put_blob(bus: Bus, digest: str, data: bytes, *, timeout_s: float = TIMEOUT_S) -> None:
     """Keep `data` under its digest. Raises as `publish` does; cancelled half-way, the blob stays absent."""
     check_digest(digest, data)
     count = max(1, -(-len(data) // CHUNK_BYTES))
@@ -49,12 +49,12 @@ async def put_blob(bus: Bus, digest: str, data: bytes) -> None:
                 return
             chunk = data[index * CHUNK_BYTES : (index + 1) * CHUNK_BYTES]
             try:
-                await _put_once(bus, chunk_subject(digest, index), chunk, headers)
+                await _put_once(bus, chunk_subject(digest, index), chunk, headers, timeout_s)
             except BusError as error:
                 failures.append(error)
 
     if count == 1:
-        await _put_once(bus, chunk_subject(digest, 0), data, headers)
+        await _put_once(bus, chunk_subject(digest, 0), data, headers, timeout_s)
         return
     async with anyio.create_task_group() as tasks:
         for index in range(count):
@@ -80,8 +80,8 @@ async def get_blob(bus: Bus, digest: str) -> bytes | None:
     return data
 
 
-async def _put_once(bus: Bus, subject: str, chunk: bytes, headers: dict[str, str]) -> None:
-    with anyio.fail_after(TIMEOUT_S):
+async def _put_once(bus: Bus, subject: str, chunk: bytes, headers: dict[str, str], timeout_s: float) -> None:
+    with anyio.move_on_after(timeout_s):
         while True:
             try:
                 await bus.publish(subject, chunk, headers=headers, expected_last=0)
@@ -91,3 +91,4 @@ async def _put_once(bus: Bus, subject: str, chunk: bytes, headers: dict[str, str
                 if await bus.last(BLOBS_BUCKET, subject) is not None:
                     return
                 await anyio.sleep(RETRY_PAUSE_S)
+    raise PublishUnconfirmed(f"a chunk was not confirmed within {timeout_s:g} s")

@@ -5,8 +5,8 @@ import hashlib
 import anyio
 import pytest
 
-from temporality.actors.bus.blobs import CHUNK_BYTES, CHUNK_COUNT, chunk_subject
-from temporality.actors.bus.port import BusError
+from temporality.actors.bus.blobs import CHUNK_BYTES, CHUNK_COUNT, chunk_subject, put_blob
+from temporality.actors.bus.port import BusError, PublishUnconfirmed, WrongLastSequence
 from temporality.protocol.streams import BLOBS_BUCKET
 
 
@@ -61,3 +61,17 @@ async def test_content_that_was_tampered_with_is_not_handed_out(bus):
     await bus.publish(chunk_subject(digest, 0), b"false", headers={CHUNK_COUNT: "1"}, expected_last=0)
     with pytest.raises(BusError, match="digest"):
         await bus.get_blob(digest)
+
+
+async def test_content_that_no_replica_ever_shows_is_unconfirmed_as_any_publish():
+    """Callers wait for the bus on `BusError` only: anything else would count as a fault of theirs."""
+
+    class NeverCatchesUp:
+        async def publish(self, *_, **__):
+            raise WrongLastSequence("another writer is being served")
+
+        async def last(self, *_):
+            return None
+
+    with pytest.raises(PublishUnconfirmed, match="chunk"):
+        await put_blob(NeverCatchesUp(), digest_of(b"late"), b"late", timeout_s=0.2)

@@ -17,6 +17,7 @@ import anyio
 from anyio import to_thread
 
 from temporality.protocol.editorial import ItemDecided, KnowledgeItem
+from temporality.protocol.errors import WorldError
 from temporality.storage import knowledge_fold
 from temporality.storage.database import connect
 from temporality.storage.knowledge_fold import StoredRecord
@@ -28,6 +29,10 @@ READERS = 2
 """Look-ups at once: more would only share the interpreter's lock."""
 
 T = TypeVar("T")
+
+
+class KnowledgeUnwritable(WorldError):
+    """The file can't be written now (disk full, locked); nothing of the batch is kept, and reading works."""
 
 
 class KnowledgeIndex:
@@ -50,13 +55,13 @@ class KnowledgeIndex:
     async def fold(self, records: Iterable[StoredRecord]) -> int:
         """Fold records in stream order, all or none, and return the position; repeats are dropped.
 
-        Cancellation waits for the transaction that is under way.
+        Cancellation waits for the transaction that is under way. Raises `KnowledgeUnwritable`.
         """
         batch = tuple(records)
         return await self._write(lambda writer: knowledge_fold.fold(writer, self._analyser, batch))
 
     async def restart(self) -> None:
-        """Forget all that was folded: the stream was made anew, and counts from 1 again."""
+        """Forget all that was folded: the stream was made anew, and counts from 1 again. Raises as `fold`."""
         await self._write(self._empty)
 
     async def look_up(self, work: Callable[[Snapshot], T]) -> T:
@@ -74,7 +79,10 @@ class KnowledgeIndex:
 
     async def _write(self, work: Callable[[sqlite3.Connection], int]) -> int:
         async with self._writing:
-            self._position = await to_thread.run_sync(work, self._writer)
+            try:
+                self._position = await to_thread.run_sync(work, self._writer)
+            except sqlite3.OperationalError as error:
+                raise KnowledgeUnwritable(str(error)) from error
             return self._position
 
     def _empty(self, writer: sqlite3.Connection) -> int:

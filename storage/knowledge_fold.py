@@ -65,7 +65,7 @@ def restart(connection: sqlite3.Connection, analysis: str) -> None:
             connection.execute(statement)
         connection.execute("INSERT INTO fold VALUES (1, ?, 0, 0, 0)", (analysis,))
     except BaseException:
-        connection.execute("ROLLBACK")
+        _undo(connection)
         raise
     connection.execute("COMMIT")
 
@@ -87,12 +87,18 @@ def fold(connection: sqlite3.Connection, analyser: Analyser, records: Iterable[S
                 last = stored.sequence
         _write_totals(connection, change, last)
     except BaseException:
-        connection.execute("ROLLBACK")
+        _undo(connection)
         raise
     connection.execute("COMMIT")
     if change.forgets:
         _erase(connection)
     return last
+
+
+def _undo(connection: sqlite3.Connection) -> None:
+    """End the transaction, unless SQLite has ended it itself: it does so when the disk is full."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _apply(connection: sqlite3.Connection, analyser: Analyser, stored: StoredRecord, change: _Change) -> None:

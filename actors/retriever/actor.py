@@ -1,10 +1,13 @@
 """Folds the knowledge stream into the index, and answers questions from it."""
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 from anyio.abc import TaskStatus
 from opentelemetry.trace import SpanKind
 
 from temporality.actors import conventions
+from temporality.actors.bus.batches import follow_in_batches
 from temporality.actors.bus.port import Stored
 from temporality.actors.host import Asked, Host
 from temporality.actors.retriever.find_hints import find_hints
@@ -15,12 +18,14 @@ from temporality.protocol.errors import InvalidMessage
 from temporality.protocol.folding import AskPosition, FoldPosition
 from temporality.protocol.hint import HintBatch, HintBatchAnswer
 from temporality.protocol.streams import KNOWLEDGE
-from temporality.storage.knowledge import KnowledgeIndex
+from temporality.storage.knowledge import KnowledgeIndex, KnowledgeUnwritable
 from temporality.storage.knowledge_fold import StoredRecord
 
 QUEUE = "retriever"
 FOLD_BATCH_MAX = 500
 """Records folded in one transaction: a fresh index of 100,000 items takes seconds instead of minutes."""
+RETRY_INTERVAL_S = 2.0
+"""How long a disk that is full is left alone; look-ups go on from what is folded."""
 
 
 class RetrieverActor:
@@ -46,7 +51,7 @@ class RetrieverActor:
         newest = last.sequence if last else 0
         if newest < self._index.position:
             # The stream was made anew, and its sequences count from 1 again.
-            await self._index.restart()
+            await self._until_written(self._index.restart)
         position = self._index.position
         while position < newest and (
             messages := await bus.read(KNOWLEDGE, subject, after=position, count_max=FOLD_BATCH_MAX)
@@ -54,9 +59,11 @@ class RetrieverActor:
             await self._fold_all(messages)
             position = messages[-1].sequence
         task_status.started()
-        async with bus.follow(KNOWLEDGE, subject, after=position) as records:
-            async for message in records:
-                await self._fold_all([message])
+        async with follow_in_batches(
+            bus, KNOWLEDGE, subject, after=position, count_max=FOLD_BATCH_MAX
+        ) as batches:
+            while True:
+                await self._fold_all(await batches.next())
 
     async def _fold_all(self, messages: list[Stored]) -> None:
         records: list[StoredRecord] = []
@@ -66,7 +73,19 @@ class RetrieverActor:
                 records.append(StoredRecord(sequence=message.sequence, record=record))
             except InvalidMessage:
                 self._host.log.warning("record %d is malformed and is passed over", message.sequence)
-        await self._index.fold(records)
+        await self._until_written(lambda: self._index.fold(records))
+
+    async def _until_written(self, write: Callable[[], Awaitable[object]]) -> None:
+        """Write to the index, again and again while its disk is full; questions are answered meanwhile."""
+        clock = self._host.clock
+        while True:
+            try:
+                await write()
+            except KnowledgeUnwritable as error:
+                self._host.log.warning("the index can't be written: %s", error)
+                await clock.sleep_until(clock.monotonic() + RETRY_INTERVAL_S)
+            else:
+                return
 
     async def _answer_hints(self, *, task_status: TaskStatus[None]) -> None:
         await self._host.answer(

@@ -6,8 +6,8 @@ fact. A fact that this version can't read is passed over: it stays in the stream
 
 import anyio
 from anyio.abc import TaskStatus
-from anyio.streams.memory import MemoryObjectReceiveStream
 
+from temporality.actors.bus.batches import follow_in_batches
 from temporality.actors.bus.port import Stored
 from temporality.actors.host import Host
 from temporality.protocol import subjects
@@ -37,24 +37,17 @@ class TimelineProjection:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Fold until cancelled, from the timeline's own position on; started once it follows the stream."""
         position = await self._timeline.position()
-        send, receive = anyio.create_memory_object_stream[Stored](BATCH_FACTS_MAX)
-        async with (
-            send,
-            receive,
-            self._host.bus.follow(FACTS, subjects.facts(), after=position) as stored,
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(self._write, receive)
+        async with follow_in_batches(
+            self._host.bus, FACTS, subjects.facts(), after=position, count_max=BATCH_FACTS_MAX
+        ) as batches:
             task_status.started()
-            async for message in stored:
-                await send.send(message)
+            while True:
+                await self._write(await batches.next())
+                self._host.crash.reached("telemetry.projected")
+                await self._pause(BATCH_INTERVAL_S)
 
-    async def _write(self, receive: MemoryObjectReceiveStream[Stored]) -> None:
-        while True:
-            batch = [await receive.receive(), *waiting(receive, BATCH_FACTS_MAX - 1)]
-            await self._keep([(message.sequence, fact) for message in batch if (fact := self._read(message))])
-            self._host.crash.reached("telemetry.projected")
-            await self._pause(BATCH_INTERVAL_S)
+    async def _write(self, batch: list[Stored]) -> None:
+        await self._keep([(message.sequence, fact) for message in batch if (fact := self._read(message))])
 
     async def _keep(self, facts: list[tuple[int, PublicFact]]) -> None:
         while True:
@@ -76,14 +69,3 @@ class TimelineProjection:
             self._host.log.warning("fact %d of the stream can't be read", message.sequence)
             return None
         return fact
-
-
-def waiting(receive: MemoryObjectReceiveStream[Stored], count_max: int) -> list[Stored]:
-    """Return what waits in the stream now, up to `count_max`."""
-    found: list[Stored] = []
-    try:
-        while len(found) < count_max:
-            found.append(receive.receive_nowait())
-    except (anyio.WouldBlock, anyio.EndOfStream):
-        pass
-    return found

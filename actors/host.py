@@ -26,6 +26,7 @@ from temporality.actors.bus.port import Bus, BusClosed, BusError, Delivery
 from temporality.actors.bus.port import Message as CoreMessage
 from temporality.actors.clock import Clock
 from temporality.actors.crash import CrashPoints
+from temporality.actors.redaction import redact
 from temporality.actors.tracing import Tracing
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode, encode
@@ -252,11 +253,14 @@ class Host:
         )
 
     async def bury(self, stream: str, delivery: Delivery, *, reason: str, detail: str) -> None:
-        """Move a delivery to the dead letters (private), with the reason and where it came from."""
+        """Move a delivery to the dead letters (private), with the reason and where it came from.
+
+        Headers are shown by every tool that lists messages, so a secret of the payload must not be in them.
+        """
         headers = {
             **{name: value for name, value in delivery.headers.items() if not name.startswith("Nats-")},
             REASON_HEADER: reason,
-            DETAIL_HEADER: header_text(detail),
+            DETAIL_HEADER: header_text(redact(detail).text),
             SUBJECT_HEADER: delivery.subject,
         }
         try:

@@ -38,8 +38,10 @@ def _what_to_do(error: TemporalityError) -> str:
 
 
 def tell(words: str) -> None:
-    """Write what went wrong to standard error, as one line whatever it quotes."""
-    print(f"temporality: {' '.join(words.split())}", file=sys.stderr)
+    """Write what went wrong to standard error, as one line without secrets whatever it quotes (A47)."""
+    from temporality.actors.redaction import redact  # a command that goes well doesn't pay for it
+
+    print(f"temporality: {' '.join(redact(words).text.split())}", file=sys.stderr)
 
 
 def first_of_ours(error: BaseException) -> BaseException:

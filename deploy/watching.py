@@ -10,6 +10,7 @@ from rich.markup import escape
 from temporality.actors import conventions
 from temporality.actors.bus.port import Bus
 from temporality.actors.host import headers_of
+from temporality.actors.redaction import clean, redact
 from temporality.actors.tracing import Tracing
 from temporality.protocol import subjects
 from temporality.protocol.activation import ActivationRequested, ActivationSettled, BlockInjected
@@ -29,6 +30,9 @@ from temporality.protocol.run import (
 )
 from temporality.protocol.streams import RUNS
 from temporality.protocol.tool import ToolFailed, outcome_name
+
+WORDS_SHOWN_MAX = 120
+"""Characters shown of what the model says beside its calls: a line, to recognise the turn by."""
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,9 +105,9 @@ def _ended(fact: RunFact) -> tuple[str, str | None, str | None] | None:
         case RunFinished(answer=answer):
             return "finished", answer, None
         case RunFailed(where=where, what=what, do=do):
-            return "failed", None, f"{where}: {what}" + (f" — {do}" if do else "")
+            return "failed", None, redact(f"{where}: {what}" + (f" — {do}" if do else "")).text
         case RunCancelled(reason=reason):
-            return "cancelled", None, f"cancelled: {reason}"
+            return "cancelled", None, redact(f"cancelled: {reason}").text
         case _:
             return None
 
@@ -112,7 +116,7 @@ def show_fact(console: Console, fact: RunFact) -> None:
     """Print what a person who watches a run wants to know of a fact."""
     match fact:
         case ModelReplied(turn=turn, content=content, calls=calls):
-            words = " ".join(content.split())[:120]
+            words = " ".join(clean(content, characters_max=WORDS_SHOWN_MAX).text.split())
             what = f"{len(calls)} call{'s' if len(calls) != 1 else ''}" if calls else "answer"
             console.print(f"[cyan]turn {turn}[/cyan] model: {what} {escape(words)}")
         case ToolCalled(tool=tool, mcp_server=server):
@@ -131,6 +135,6 @@ def show_fact(console: Console, fact: RunFact) -> None:
             console.print(f"  [bold magenta]injected[/bold magenta] {names} [dim]{tokens} tokens[/dim]")
         case ModelCallFailed(message=message, retry_after_s=retry_after_s):
             again = f", again in {math.ceil(retry_after_s)} s" if retry_after_s is not None else ""
-            console.print(f"[yellow]model: {escape(message)}{again}[/yellow]")
+            console.print(f"[yellow]model: {escape(redact(message).text)}{again}[/yellow]")
         case _:
             return

@@ -59,19 +59,22 @@ async def import_items(
 
 
 async def current_items(bus: Bus) -> tuple[KnowledgeItem, ...]:
-    """Return every item as it stands now, forgotten ones apart, sorted by id."""
+    """Return every item as it stands now, forgotten ones apart, sorted by id and project.
+
+    One id may be used in several projects, and in none: those are items of their own.
+    """
     subject = subjects.all_knowledge()
     last = await bus.last(KNOWLEDGE, subject)
-    items: dict[str, KnowledgeItem] = {}
+    items: dict[tuple[str, str], KnowledgeItem] = {}
     after = 0
     while last is not None and after < last.sequence:
         messages = await bus.read(KNOWLEDGE, subject, after=after)
         for message in messages:
             record: KnowledgeRecord = decode(message.payload, KnowledgeRecord)
             if isinstance(record, ItemDecided):
-                items[record.knowledge_id] = record.item
+                items[record.knowledge_id, record.item.scope.project or ""] = record.item
             else:
-                items.pop(record.knowledge_id, None)
+                items.pop((record.knowledge_id, record.project or ""), None)
         after = messages[-1].sequence if messages else last.sequence
     return tuple(item for _, item in sorted(items.items()))
 

@@ -11,7 +11,7 @@ from temporality.actors.bus.memory import MemoryServer
 from temporality.deploy.knowledge import current_items, import_items
 from temporality.protocol import subjects
 from temporality.protocol.codec import encode
-from temporality.protocol.editorial import KnowledgeItem
+from temporality.protocol.editorial import ItemForgotten, KnowledgeItem, Scope
 from temporality.protocol.errors import UserError
 from temporality.protocol.folding import FoldPosition
 from temporality.protocol.streams import stream_specs
@@ -76,9 +76,7 @@ async def test_import_waits_for_the_position_of_its_last_item_not_for_any_answer
         tasks.cancel_scope.cancel()
 
 
-async def test_import_without_a_retriever_says_that_the_items_are_stored_and_what_is_missing() -> (
-    None
-):
+async def test_import_without_a_retriever_says_that_the_items_are_stored_and_what_is_missing() -> None:
     server = MemoryServer()
     async with server.connect() as bus:
         await bus.declare(stream_specs(4))
@@ -86,6 +84,23 @@ async def test_import_without_a_retriever_says_that_the_items_are_stored_and_wha
         with pytest.raises(UserError, match=r"stored.*temporality actor retriever"):
             await import_items(bus, items, decided_by="tester", fold_wait_s=0.05)
         assert await current_items(bus) == tuple(items)
+
+
+async def test_one_id_in_several_projects_is_several_items_each_forgotten_by_itself() -> None:
+    async with MemoryServer().connect() as bus:
+        await bus.declare(stream_specs(4))
+        items = [
+            KnowledgeItem(knowledge_id="ports", proposition=f"In {project}.", scope=Scope(project=project))
+            for project in (None, "desk", "shop")
+        ]
+        with pytest.raises(UserError, match="stored"):
+            await import_items(bus, items, decided_by="tester", fold_wait_s=0.05)
+        assert await current_items(bus) == tuple(items)
+        forgotten = ItemForgotten(
+            knowledge_id="ports", project="desk", decided_by="tester", decided_at="2026-12-01"
+        )
+        await bus.publish(subjects.knowledge("desk", "ports"), encode(forgotten), message_id="forget")
+        assert await current_items(bus) == (items[0], items[2])
 
 
 def test_importing_the_same_again_changes_nothing_and_a_change_counts_alone(

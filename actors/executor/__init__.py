@@ -12,7 +12,7 @@ which is not recorded). A call with effect `once` acts at most once; one whose e
 `interrupted`, effect `uncertain`. A call with effect `idempotent` is repeated only with the same key. A call
 that can't be shown to be claimed doesn't act.
 
-Loses: nothing that was stored. What a tool printed beyond the reply's cap is in a blob (up to 64 MiB);
-structured data over 32 KiB and the bytes of images are left out. Sessions of MCP servers (`session: run` too)
+Loses: nothing that was stored. What a tool printed beyond the reply's cap, structured data over 32 KiB and
+the bytes of images are left out. Sessions of MCP servers (`session: run` too)
 end with the process.
 """

@@ -2,18 +2,16 @@
 
 Text comes from anywhere: binary junk, halves of emoji, ten megabytes of log. Here it becomes Unicode that
 every encoder accepts, and is cut to the run's cap with its beginning (two thirds) and its end (one third):
-logs and tracebacks end with what matters. The line between says how much is missing and where it is kept.
+logs and tracebacks end with what matters. The line between says how much is missing; what is left out is not
+kept, as nothing could ask for it.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from temporality.protocol.identity import digest
 from temporality.protocol.tool import EffectKnown
 
-OVERFLOW_BYTES_MAX = 64 * 1024 * 1024
-"""Most of one reply that is kept as a blob: bounds the memory and the store that one call can take."""
 DATA_BYTES_MAX = 32_768
 """Structured results above this are left out of the outcome (the text stays), so that it fits a commit."""
 
@@ -41,15 +39,7 @@ class Raised:
 Result = Returned | Raised
 
 
-@dataclass(frozen=True, slots=True)
-class Capped:
-    """Text within the cap; `overflow` holds the whole text if something was left out."""
-
-    text: str
-    overflow: bytes | None = None
-
-
-def clean(text: str) -> str:
+def encodable(text: str) -> str:
     """Return `text` with lone surrogates replaced, so that it can be encoded as UTF-8."""
     try:
         text.encode()
@@ -58,27 +48,23 @@ def clean(text: str) -> str:
     return text
 
 
-def cap(text: str, bytes_max: int) -> Capped:
-    """Cut clean `text` to at most `bytes_max` bytes of UTF-8, at whole characters.
+def cap(text: str, bytes_max: int) -> str:
+    """Cut encodable `text` to at most `bytes_max` bytes of UTF-8, at whole characters.
 
     `bytes_max` must leave room for the line that tells of the cut (a run's cap is at least 1,024).
     """
     whole = text.encode()
     if len(whole) <= bytes_max:
-        return Capped(text)
-    kept = whole[:OVERFLOW_BYTES_MAX]
-    name = digest(kept)
-    room = bytes_max - len(_cut_line(len(whole), name, len(whole)))
+        return text
+    room = bytes_max - len(_cut_line(len(whole)).encode())
     head = whole[: room * 2 // 3].decode(errors="ignore")
     tail = whole[len(whole) - room // 3 :].decode(errors="ignore")
     left_out = len(whole) - len(head.encode()) - len(tail.encode())
-    line = _cut_line(left_out, name, len(kept) if len(kept) < len(whole) else None)
-    return Capped(f"{head}{line}{tail}", kept)
+    return f"{head}{_cut_line(left_out)}{tail}"
 
 
-def _cut_line(left_out: int, name: str, kept: int | None) -> str:
-    where = f"whole reply: blob {name}" if kept is None else f"the first {kept} bytes: blob {name}"
-    return f"\n[… {left_out} bytes left out; {where} …]\n"
+def _cut_line(left_out: int) -> str:
+    return f"\n[… {left_out} bytes left out …]\n"
 
 
 def shorten(text: str, characters_max: int) -> str:

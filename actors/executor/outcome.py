@@ -8,7 +8,7 @@ from typing import Any
 
 from temporality.actors.bus.port import Bus
 from temporality.actors.clock import Clock
-from temporality.actors.executor.content import DATA_BYTES_MAX, Raised, Result, cap, clean
+from temporality.actors.executor.content import DATA_BYTES_MAX, Raised, Result, cap, encodable
 from temporality.actors.executor.operations import until_done
 from temporality.protocol.codec import encode
 from temporality.protocol.identity import digest
@@ -33,7 +33,7 @@ async def outcome_of(
     content, blob = await _kept(bus, clock, result.text, reply_bytes_max)
     if isinstance(result, Raised):
         return ToolFailed(
-            error_class=clean(result.error_class)[:ERROR_CLASS_CHARACTERS_MAX],
+            error_class=encodable(result.error_class)[:ERROR_CLASS_CHARACTERS_MAX],
             content=content,
             content_blob=blob,
             effect=result.effect,
@@ -47,19 +47,13 @@ async def outcome_of(
 
 
 async def _kept(bus: Bus, clock: Clock, text: str, reply_bytes_max: int) -> tuple[str, BlobRef | None]:
-    capped = cap(clean(text), reply_bytes_max)
-    if capped.overflow is not None:
-        await _put(bus, clock, capped.overflow)
-    encoded = capped.text.encode()
+    capped = cap(encodable(text), reply_bytes_max)
+    encoded = capped.encode()
     if len(encoded) <= CONTENT_INLINE_BYTES_MAX:
-        return capped.text, None
-    return "", BlobRef(digest=await _put(bus, clock, encoded), bytes=len(encoded))
-
-
-async def _put(bus: Bus, clock: Clock, content: bytes) -> str:
-    name = digest(content)
-    await until_done(lambda: bus.put_blob(name, content), clock)
-    return name
+        return capped, None
+    name = digest(encoded)
+    await until_done(lambda: bus.put_blob(name, encoded), clock)
+    return "", BlobRef(digest=name, bytes=len(encoded))
 
 
 def _bounded(value: Any) -> Any:

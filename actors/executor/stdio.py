@@ -14,7 +14,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
-from temporality.actors.executor.content import clean, shorten
+from temporality.actors.executor.content import encodable, shorten
 from temporality.actors.executor.process import LINE_BYTES_MAX, ChildProcess
 from temporality.actors.redaction import redact
 
@@ -40,7 +40,7 @@ def parse_line(line: bytes) -> types.JSONRPCMessage | None:
         pass
     try:
         repaired = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
-        return types.jsonrpc_message_adapter.validate_json(clean(repaired), by_name=False)
+        return types.jsonrpc_message_adapter.validate_json(encodable(repaired), by_name=False)
     except (ValueError, RecursionError):
         return None
 

@@ -30,7 +30,7 @@ from temporality.deploy.timeline_tree import render_timeline
 from temporality.deploy.watching import RunResult, run_to_end
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode
-from temporality.protocol.errors import UserError
+from temporality.protocol.errors import UserError, WorldError
 from temporality.protocol.fact import PublicFact
 from temporality.protocol.identity import RunIdentity, new_run_id
 from temporality.protocol.run import StartRun
@@ -39,7 +39,7 @@ from temporality.storage.knowledge_files import read_items
 from temporality.storage.timeline_view import timeline_of
 
 EXAMPLES = Path(__file__).parent / "examples"
-FACTS_WAIT_S = 10.0
+FACTS_WAIT_S = 20.0
 TIMELINE_WIDTH = 110
 
 TASKS = {
@@ -152,12 +152,15 @@ async def _model(
 async def _leave(bus: Bus, folder: Path, run: str) -> None:
     """Write the run's public facts and its timeline, once telemetry has published the last of them."""
     facts: list[PublicFact] = []
-    with anyio.fail_after(FACTS_WAIT_S):
+    with anyio.move_on_after(FACTS_WAIT_S):
         async with bus.follow(FACTS, subjects.facts(run)) as messages:
             async for message in messages:
                 facts.append(decode(message.payload, PublicFact))
                 if facts[-1].kind in ENDED:
                     break
+    if not facts or facts[-1].kind not in ENDED:
+        log = folder / "logs" / "telemetry.log"
+        raise WorldError(f"telemetry: it did not publish all facts of the run in time — read {log}")
     (folder / "facts.jsonl").write_bytes(b"".join(msgspec.json.encode(fact) + b"\n" for fact in facts))
     with (folder / "timeline.txt").open("w", encoding="utf-8") as file:
         Console(file=file, width=TIMELINE_WIDTH, highlight=False).print(render_timeline(timeline_of(facts)))

@@ -19,9 +19,9 @@ from temporality.actors.executor.mcp import McpSessions
 from temporality.actors.executor.operations import Operations
 from temporality.actors.executor.outcome import outcome_of
 from temporality.actors.executor.python import PythonTools
-from temporality.actors.executor.running import Running
 from temporality.actors.executor.settings import ExecutorSettings
 from temporality.actors.host import Asked, Host, Received, Send
+from temporality.actors.running import Running
 from temporality.protocol import subjects
 from temporality.protocol.message import TRACE_HEADER
 from temporality.protocol.streams import WORK

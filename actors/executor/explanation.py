@@ -27,7 +27,9 @@ def not_connected(error: Exception, note: HttpNote) -> NotConnected:
         return NotConnected(f"it answered HTTP {note.status}", do)
     match cause:
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            return NotConnected(f"its url is not usable ({type(cause).__name__})", "write http://host:port/path")
+            return NotConnected(
+                f"its url is not usable ({type(cause).__name__})", "write http://host:port/path"
+            )
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
             return NotConnected("no connection: nothing answers there", "start the server or check the url")
         case httpx2.TransportError():

@@ -29,7 +29,7 @@ from temporality.actors.executor.signature import (
     effect_of,
     signature_of,
 )
-from temporality.actors.executor.threads import Threads
+from temporality.actors.threads import Threads
 from temporality.protocol.agent import Effect
 from temporality.protocol.codec import encode
 from temporality.protocol.errors import UserError
@@ -59,7 +59,7 @@ class PythonTools:
     """The Python functions of one process; each is imported once, at first use."""
 
     def __init__(self, *, threads_max: int, timeout_s: float, allow: tuple[str, ...] | None) -> None:
-        self._threads = Threads(threads_max)
+        self._threads = Threads(threads_max, name="temporality-tool")
         self._timeout_s = timeout_s
         self._allow = allow
         self._tools: dict[str, PythonTool] = {}
@@ -185,7 +185,7 @@ def raised(error: BaseException) -> Raised:
 
 
 def _without_our_frames(trace: TracebackType | None) -> TracebackType | None:
-    ours = __name__.rpartition(".")[0]
-    while trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith(ours):
+    ours = (__name__, Threads.__module__)
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") in ours:
         trace = trace.tb_next
     return trace

@@ -8,5 +8,6 @@ Guarantees: a request is sent only if its transcript has the digest that the sup
     delivered is reported at least once, under an id that makes repeats recognisable. Keys never leave this
     process.
 Loses: nothing. A process that dies while it waits for a provider leaves the call to another one, which asks
-    the provider again: a model may be asked twice, but its run hears one answer.
+    the provider again: a model may be asked twice, but its run hears one answer. So it is when a supervisor
+    sends a call again after a reconnect and another process takes the repeat; the same process asks once.
 """

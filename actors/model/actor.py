@@ -28,6 +28,7 @@ from temporality.actors.model.transcripts import (
     RenderedTranscript,
     Transcripts,
 )
+from temporality.actors.running import Running
 from temporality.protocol import subjects
 from temporality.protocol.errors import WorldError, fault
 from temporality.protocol.model import ModelCall, ModelCompleted, ModelFailed, ModelReport
@@ -63,6 +64,7 @@ class ModelActor:
         self._settings = settings
         self._random = random or Random()
         self._pause = pause
+        self._running: Running[ModelReport] = Running()
         self._blobs = Blobs(host.bus)
         self._transcripts = Transcripts(
             host.bus, host.clock, self._blobs, bytes_max=settings.transcripts_bytes_max
@@ -94,7 +96,8 @@ class ModelActor:
         """Make one call and return its report.
 
         The report's id is the call's, as a call has one report: of two that a redelivery leads to, the first
-        is the one that counts. Another attempt of the supervisor is another call.
+        is the one that counts. Another attempt of the supervisor is another call. A repeat that comes while
+        this process still asks the provider waits for that answer, so it is paid once.
         """
         call = received.message
         name = conventions.spanned(conventions.CHAT, call.model)
@@ -110,7 +113,9 @@ class ModelActor:
         with self._host.tracing.span(
             name, parent=received.traceparent, kind=SpanKind.CLIENT, attributes=attributes
         ) as span:
-            report = await self._report(call, received.delivered, span)
+            report = await self._running.join_or_run(
+                f"{call.run}/{call.call}", lambda: self._report(call, received.delivered, span)
+            )
             _describe(span, report)
             traceparent = self._host.tracing.traceparent()
         return [

@@ -1,20 +1,17 @@
 """Puts triggers on the bus: each is a NATS micro service that answers `turn.settled` for its kind.
 
-Triggers of one process don't wait for each other: each has a thread of its own, in which its evaluations run
-one after another. Python can't stop a thread. So a trigger that hangs keeps its thread, its questions queue
-up to a limit and are then refused at once, and the thread is a daemon, which can't keep the process from
-ending. Built-in triggers take some microseconds and run where the question arrives.
+Triggers of one process don't wait for each other: the evaluations of each run one after another, in a thread
+beside the loop, which nothing can stop (see `actors/threads.py`). So a trigger that hangs keeps its place,
+its questions queue up to a limit and are then refused at once, and the process can end all the same. Built-in
+triggers take some microseconds and run where the question arrives.
 
 An evaluation that fails, hangs or gives rubbish is answered with an error of the service, which names the
 kind of the failure and never its text (A47), and is the supervisor's to record (A11).
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from itertools import islice
-from queue import SimpleQueue
-from threading import Thread
 from typing import Protocol
 
 import anyio
@@ -25,6 +22,7 @@ from temporality.actors import conventions
 from temporality.actors.bus.port import Message
 from temporality.actors.bus.service import Endpoint, ServiceError, serve
 from temporality.actors.host import Host
+from temporality.actors.threads import Threads, ThreadsBusy
 from temporality.actors.triggers.trigger import Finding, Trigger, version_of
 from temporality.protocol import subjects
 from temporality.protocol.codec import decode, encode
@@ -40,7 +38,7 @@ from temporality.protocol.trigger import (
 from temporality.protocol.turn import TurnSettled
 
 WAITING_MAX = 32
-"""Turns that wait for one trigger's thread: more would be answered long after their barrier has closed."""
+"""Turns that one trigger evaluates or has waiting: more would be answered long after their barrier closed."""
 
 ENDPOINT = "evaluate"
 
@@ -62,48 +60,26 @@ class Inline:
 
 
 class OwnThread:
-    """Evaluates in one daemon thread, one turn after another."""
+    """Evaluates beside the loop, one turn after another."""
 
     def __init__(self, name: str) -> None:
-        self._waiting = 0
-        self._queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        Thread(target=self._work, name=f"temporality-trigger-{name}", daemon=True).start()
+        self._threads = Threads(1, name=f"temporality-trigger-{name}", held_max=WAITING_MAX)
 
     async def run(self, evaluate: Callable[[], list[Finding]]) -> list[Finding]:
         """See `Evaluating.run`. Refuses at once when too many wait; cancelling abandons the evaluation."""
-        if self._waiting >= WAITING_MAX:
-            raise ServiceError(503, "busy")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[list[Finding]] = loop.create_future()
 
-        def settle(found: list[Finding] | None, error: Exception | None) -> None:
-            self._waiting -= 1
-            if future.cancelled():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(found or [])
-
-        def work() -> None:
-            found: list[Finding] | None = None
-            failed: Exception | None = None
+        def evaluated() -> list[Finding]:
             try:
-                found = evaluate()
-            except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
-                failed = error
-            except BaseException as error:  # noqa: BLE001 - SystemExit, say: it must not end the thread
-                failed = RuntimeError(type(error).__name__)
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(settle, found, failed)
+                return evaluate()
+            except Exception:
+                raise
+            except BaseException as error:  # SystemExit, say: the trigger's failure, not ours
+                raise RuntimeError(type(error).__name__) from error
 
-        self._waiting += 1
-        self._queue.put(work)
-        return await future
-
-    def _work(self) -> None:
-        while True:
-            self._queue.get()()
+        try:
+            return await self._threads.run(evaluated)
+        except ThreadsBusy as busy:
+            raise ServiceError(503, "busy") from busy
 
 
 class Evaluator:

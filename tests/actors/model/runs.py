@@ -10,6 +10,7 @@ from temporality.actors.bus.port import Bus
 from temporality.actors.clock import SystemClock
 from temporality.actors.host import Host, Received
 from temporality.actors.model.actor import ModelActor, ModelSettings
+from temporality.actors.model.retry import Pause
 from temporality.actors.tracing import Tracing
 from temporality.deploy.embedded import embedded_server
 from temporality.protocol import subjects
@@ -131,14 +132,18 @@ async def live_bus(folder: Path) -> AsyncIterator[Bus]:
         yield bus
 
 
+async def no_pause(_: float) -> None:
+    """Go on at once."""
+
+
 def model_actor(
-    bus: Bus, environment: Mapping[str, str] | None = None, *, tracing: Tracing | None = None
+    bus: Bus,
+    environment: Mapping[str, str] | None = None,
+    *,
+    tracing: Tracing | None = None,
+    pause: Pause = no_pause,
 ) -> ModelActor:
     """Return a model caller that doesn't spend the pauses between its attempts."""
-
-    async def pause(_: float) -> None:
-        return
-
     host = Host(bus, actor="model", name="model-test", clock=SystemClock(), tracing=tracing or Tracing())
     return ModelActor(host, ModelSettings(environment=environment or {}), random=Random(3), pause=pause)
 

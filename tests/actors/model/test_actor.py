@@ -53,7 +53,7 @@ async def test_call_from_the_queue_is_reported_to_the_inbox_of_its_run(tmp_path:
 
 
 async def test_two_deliveries_of_one_call_leave_one_report(tmp_path: Path) -> None:
-    """A repeat asks the model again, but its run hears one answer."""
+    """Whether or not the repeat finds the first still under way, the run hears one answer."""
     async with live_bus(tmp_path) as bus, anyio.create_task_group() as tasks:
         call = await Run(bus).start(scripted())
         for message_id in ("first", "again"):
@@ -315,3 +315,34 @@ async def test_caches_are_bounded_by_bytes(tmp_path: Path) -> None:
         again = await transcripts.of(calls[0])
     assert again.encoded == first.encoded
     assert again.encoded[1] is not first.encoded[1]
+
+
+async def test_repeat_of_a_call_that_is_being_answered_waits_for_that_answer(tmp_path: Path) -> None:
+    """What a supervisor sends again after a reconnect is paid once."""
+    record = tmp_path / "requests.jsonl"
+    release = anyio.Event()
+
+    async def held_pause(_: float) -> None:
+        await release.wait()
+
+    script = 'replies: [{fail: {status: 503, times: 1}}, {reply: {content: "hello"}}]'
+    async with live_bus(tmp_path) as bus, scripted_model(script, record=record) as url:
+        call = await Run(bus).start(ModelSpec(name="demo", base_url=url))
+        actor = model_actor(bus, pause=held_pause)
+        reports: list[ModelCompleted | ModelFailed] = []
+
+        async def deliver() -> None:
+            reports.append(await answer(actor, call))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deliver)
+            with anyio.fail_after(10):
+                while not record.exists() or not record.read_bytes():
+                    await anyio.lowlevel.checkpoint()
+            tasks.start_soon(deliver)
+            await anyio.wait_all_tasks_blocked()
+            release.set()
+    first, repeat = reports
+    assert isinstance(first, ModelCompleted)
+    assert first == repeat
+    assert len(record.read_text(encoding="utf-8").splitlines()) == 2

@@ -1,7 +1,8 @@
 """The calls that this process is working on: a second delivery of one joins the first instead of running it.
 
 A delivery may come again although we hold it: the process was paused longer than `ack_wait`, or a supervisor
-stored the call a second time. Both want the same outcome, and it is being made.
+stored the call a second time after a reconnect. Both want the same outcome, and it is being made. A delivery
+that another process takes is not joined: what a repeat costs there is for its actor to bound.
 """
 
 from collections.abc import Awaitable, Callable

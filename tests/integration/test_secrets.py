@@ -23,8 +23,8 @@ from temporality.actors.bus.port import Message
 from temporality.actors.redaction.samples.secrets import PASSWORDS, TOKENS, VALUES, pem
 from temporality.deploy.assembly import ACTORS
 from temporality.protocol import subjects
-from temporality.protocol.agent import AgentSpec
 from temporality.protocol.streams import DEAD, FACTS, RUNS
+from temporality.storage.timeline import open_timeline
 
 from .stage import UNHURRIED_LEASE_S, Stage, listening, stage
 
@@ -125,8 +125,8 @@ class Command:
     endpoint: str
     environment: dict[str, str]
 
-    async def __call__(self, *arguments: str, status: int = 0) -> bytes:
-        """Run a command; return all that it printed."""
+    async def __call__(self, *arguments: str, status: int = 0) -> tuple[bytes, bytes]:
+        """Run a command; return what it printed as its result, and what on the way."""
         environment = {
             **os.environ,
             **self.environment,
@@ -142,7 +142,7 @@ class Command:
                 check=False,
             )
         assert ran.returncode == status, ran.stderr.decode()
-        return ran.stdout + ran.stderr
+        return ran.stdout, ran.stderr
 
 
 async def test_no_secret_of_a_run_is_in_anything_that_others_may_read(tmp_path: Path) -> None:
@@ -170,28 +170,35 @@ async def test_no_secret_of_a_run_is_in_anything_that_others_may_read(tmp_path: 
                 listening(on.bus, subjects.all_hints_find(), asked.append),
                 listening(on.bus, subjects.all_turns_settled(), asked.append),
             ):
-                result = await on.run(agent(on), task)
-                printed = [
-                    await command("run", write_agent(on, tmp_path, "refused"), "Ask.", status=1),
-                    await command("run", write_agent(on, tmp_path, "unreachable"), "Ask.", status=1),
-                ]
+                answer, progress = await command("run", agent(on, tmp_path, "work"), task)
+            printed = [
+                progress,
+                *await command("run", agent(on, tmp_path, "refused"), "Ask.", status=1),
+                *await command("run", agent(on, tmp_path, "unreachable"), "Ask.", status=1),
+            ]
             letter = await dead_letter(on, plant("dead letter", TOKENS["hugging face"]))
-            await on.public_facts(result.run)
+            run = progress.split()[0].decode()
+            await on.public_facts(run)
             facts = await on.bus.read(FACTS, subjects.facts(), count_max=10_000)
-            private = await on.bus.read(RUNS, subjects.commit(result.run), count_max=10_000)
-            printed.append(await command("timeline", result.run))
-            printed.append(await command("facts", result.run))
-    assert result.status == "finished", result
+            private = await on.bus.read(RUNS, subjects.commit(run), count_max=10_000)
+            printed.extend(await command("timeline", run))
+    assert b"Done, with" in answer, "a person's own result is theirs, whatever is in it"
+    assert b"turn 4" in progress
+    async with open_timeline(tmp_path / "data" / "timeline.db") as timeline:
+        runs = await timeline.runs(10)
+        rows = [await timeline.facts(one.run) for one in runs]
+    assert {one.agent for one in runs} == {"work", "refused", "unreachable"}
     seen = {
         "public facts": b"\n".join(fact.payload + repr(fact.headers).encode() for fact in facts),
         "questions": b"\n".join(message.payload + repr(message.headers).encode() for message in asked),
         "spans": b"\n".join(received.bodies),
         "dead letter": repr(letter).encode(),
+        "timeline rows": msgspec.json.encode((runs, rows)),
         "command line": b"\n".join(printed),
         **{f"log of {log.name}": log.read_bytes() for log in (tmp_path / "data" / "logs").iterdir()},
         **{file.name: file.read_bytes() for file in (tmp_path / "data").glob("timeline.db*")},
     }
-    assert all(seen[name] for name in ("public facts", "questions", "spans", "timeline.db", "command line"))
+    assert all(seen[name] for name in ("public facts", "questions", "spans", "timeline rows", "command line"))
     assert {name: plant.found_in(content) for name, content in seen.items() if plant.found_in(content)} == {}
     assert_they_were_there(plant, b"\n".join(commit.payload for commit in private))
 
@@ -202,24 +209,22 @@ def assert_they_were_there(plant: Planted, private: bytes) -> None:
     assert plant.found_in(private) >= plant.secrets.keys() - elsewhere
 
 
-def agent(on: Stage) -> AgentSpec:
+def agent(on: Stage, folder: Path, name: str) -> str:
+    """Write an agent's file: one that works, one that its provider refuses, one without its server."""
     leaky = {"command": sys.executable, "args": [str(SERVER)], "env": {"LEAKS": "${LEAKS}"}}
-    return on.agent(
-        tools={"mcp": {"leaky": leaky}, "python": ["tests.integration.servers.leaky:explode"]},
-        activation={"deadlines": {"evaluators_ms": 5_000, "retrieval_ms": 5_000}},
-    )
-
-
-def write_agent(on: Stage, folder: Path, instructions: str) -> str:
-    """Write an agent's file: one whose provider refuses it, or one whose server can't be reached."""
     docs = {"url": "http://bot:${DOCS_PASSWORD}@127.0.0.1:9/mcp?api_key=${DOCS_KEY}"}
-    spec = {
-        "name": instructions,
-        "instructions": instructions,
-        "model": msgspec.to_builtins(on.model),
-        "tools": {"mcp": {"docs": docs}} if instructions == "unreachable" else {},
+    tools = {
+        "work": {"mcp": {"leaky": leaky}, "python": ["tests.integration.servers.leaky:explode"]},
+        "unreachable": {"mcp": {"docs": docs}},
     }
-    file = folder / f"{instructions}.yaml"
+    spec = {
+        "name": name,
+        "instructions": name,
+        "model": msgspec.to_builtins(on.model),
+        "tools": tools.get(name, {}),
+        "activation": {"deadlines": {"evaluators_ms": 5_000, "retrieval_ms": 5_000}},
+    }
+    file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(spec), encoding="utf-8")
     return file.name
 

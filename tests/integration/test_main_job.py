@@ -11,63 +11,30 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from pathlib import Path
 
 import anyio
 import pytest
 from anyio.streams.text import TextReceiveStream
 
 from temporality.actors.bus.port import Message
-from temporality.deploy.assembly import ACTORS
 from temporality.deploy.watching import RunResult
 from temporality.protocol import subjects
 from temporality.protocol.activation import BlockInjected
 from temporality.protocol.block import CLOSING, OPENING, PREAMBLE
 from temporality.protocol.codec import decode
-from temporality.protocol.editorial import KnowledgeItem
 from temporality.protocol.fact import PublicFact
 from temporality.protocol.hint import HintBatch
-from temporality.protocol.identity import new_run_id
 from temporality.protocol.run import Commit, ModelCalled, ModelReplied, ToolCalled, ToolReplied
-from temporality.protocol.streams import RUNS
 from temporality.storage.timeline_view import chain
 
 from .recorded import Recorded
 from .stage import UNHURRIED_LEASE_S, Stage, listening, stage
+from .whole_run import KNOWLEDGE, SERVER, WholeRun
 
-SERVER = Path(__file__).with_name("servers") / "warehouse.py"
 START_S = 30.0
-
-KNOWLEDGE = (
-    KnowledgeItem(
-        knowledge_id="customs-code",
-        proposition="Parcels to Norway need a customs code: look it up in the tariff table first.",
-        tools=("dispatch",),
-        example_errors=("order 7: carrier rejected parcel: customs code missing for destination Norway",),
-    ),
-    KnowledgeItem(
-        knowledge_id="waybill",
-        proposition="Пока накладная не подписана кладовщиком, перевозчик откажет: сначала подпиши накладную.",
-        tools=("dispatch",),
-    ),
-)
 
 SCRIPT = """
 replies:
-  - when: {system: cross, turn: 1}
-    reply:
-      tool_calls:
-        - {name: warehouse__hold, arguments: {gate: "GATE"}}
-        - {name: warehouse__stock, arguments: {item: bolts}}
-  - when: {system: cross, turn: 2}
-    reply: {tool_calls: [{name: warehouse__stock, arguments: {item: cogs}}]}
-  - when: {system: cross, turn: 3}
-    reply:
-      tool_calls:
-        - {name: warehouse__dispatch, arguments: {order: "1"}}
-        - {name: warehouse__stock, arguments: {item: bolts}}
-  - when: {system: cross, block: customs-code}
-    reply: {content: I set the customs code.}
   - when: {system: two errors, turn: 1}
     reply:
       tool_calls:
@@ -86,11 +53,6 @@ replies:
 """
 
 
-def stdio() -> dict[str, object]:
-    """The agent's server as a child of the executor."""
-    return {"mcp": {"warehouse": {"command": sys.executable, "args": [str(SERVER), "stdio"]}}}
-
-
 @asynccontextmanager
 async def http() -> AsyncIterator[dict[str, object]]:
     """The agent's server as a process that serves streamable HTTP."""
@@ -104,15 +66,6 @@ async def http() -> AsyncIterator[dict[str, object]]:
         server.kill()
 
 
-async def open_gate(on: Stage, run: str, gate: Path) -> None:
-    """Let the held call answer once another call's reply is in a commit."""
-    async with on.bus.follow(RUNS, subjects.commit(run)) as commits:
-        async for stored in commits:
-            if any(isinstance(fact, ToolReplied) for fact in decode(stored.payload, Commit).facts):
-                await anyio.to_thread.run_sync(gate.write_text, "open")
-                return
-
-
 def of_kind(facts: list[PublicFact], kind: str) -> list[PublicFact]:
     return [fact for fact in facts if fact.kind == kind]
 
@@ -122,38 +75,22 @@ def assert_only_appended(requests: list[Recorded]) -> None:
     assert all(later.extends(earlier) for earlier, later in pairwise(requests))
 
 
-async def test_hint_for_a_failure_is_in_the_next_request_after_all_replies(tmp_path: Path) -> None:
+async def test_hint_for_a_failure_is_in_the_next_request_after_all_replies(seen: WholeRun) -> None:
     """A1, A2, A3, A26, A38, A45, A46, A56: with every actor in a process of its own."""
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    async with stage(
-        tmp_path,
-        SCRIPT.replace("GATE", str(gate)),
-        processes=tuple(ACTORS),
-        knowledge=KNOWLEDGE,
-        lease_ttl_s=UNHURRIED_LEASE_S,
-    ) as on:
-        assert set(on.running.processes) == set(ACTORS)
-        run = new_run_id()
-        agent = on.agent(tools=stdio(), instructions="cross")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(open_gate, on, run, gate)
-            result = await on.run(agent, "Write a short poem about autumn.", run=run)
-        requests, commits = on.recorded, await on.commits(run)
-        facts = await on.public_facts(run)
-    assert (result.status, result.answer) == ("finished", "I set the customs code.")
-    assert [request.roles[2:] for request in requests] == [
+    assert (seen.result.status, seen.result.answer) == ("finished", "I set the customs code.")
+    first, second, third = ["tool"] * 3, ["tool"], ["tool"] * 2
+    assert [request.roles[2:] for request in seen.requests] == [
         [],
-        ["assistant", "tool", "tool"],
-        ["assistant", "tool", "tool", "assistant", "tool"],
-        ["assistant", "tool", "tool", "assistant", "tool", "assistant", "tool", "tool", "block"],
+        ["assistant", *first],
+        ["assistant", *first, "assistant", *second],
+        ["assistant", *first, "assistant", *second, "assistant", *third, "block"],
     ]
-    assert_only_appended(requests)
-    assert_replies_stand_in_call_order(requests[-1])
-    assert_replies_came_in_another_order(commits)
-    assert_block_holds(requests[-1], "customs-code")
-    assert_issued_with_the_request(commits)
-    assert_chain_is_read_from_one_id(facts)
+    assert_only_appended(seen.requests)
+    assert_replies_stand_in_call_order(seen.requests[-1])
+    assert_replies_came_in_another_order(seen.commits)
+    assert_block_holds(seen.requests[-1], "customs-code")
+    assert_issued_with_the_request(seen.commits)
+    assert_chain_is_read_from_one_id(seen.facts)
 
 
 def assert_replies_stand_in_call_order(request: Recorded) -> None:
@@ -170,7 +107,7 @@ def assert_replies_came_in_another_order(commits: list[Commit]) -> None:
     facts = [fact for commit in commits for fact in commit.facts]
     called = [fact.call for fact in facts if isinstance(fact, ToolCalled) and fact.turn == 1]
     replied = [fact.call for fact in facts if isinstance(fact, ToolReplied) and fact.turn == 1]
-    assert replied == called[::-1], "the test shows nothing if the replies came in the order of the calls"
+    assert replied[-1] == called[0], "the test shows nothing if the replies came in the order of the calls"
 
 
 def assert_block_holds(request: Recorded, *knowledge_ids: str) -> None:

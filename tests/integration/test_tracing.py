@@ -1,70 +1,16 @@
 """One trace shows a whole run across its processes, as a collector receives it over OTLP/HTTP."""
 
-import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import anyio
-import msgspec
-import yaml
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
-from tests.otlp_receiver import ReceivedSpan, otlp_receiver
+from tests.otlp_receiver import ReceivedSpan
 
 from temporality.actors import conventions
-from temporality.deploy.assembly import ACTORS
-from temporality.deploy.watching import RunResult
-from temporality.protocol.editorial import KnowledgeItem
 
-from .stage import UNHURRIED_LEASE_S, Stage, data_of, stage
-
-SERVER = Path(__file__).with_name("servers") / "warehouse.py"
-TRACE_ID, CALLER_ID = "5a" * 16, "7b" * 8
-TRACEPARENT = f"00-{TRACE_ID}-{CALLER_ID}-01"
-COMMAND_S = 50.0
-
-KNOWLEDGE = (
-    KnowledgeItem(
-        knowledge_id="customs-code",
-        proposition="Parcels to Norway need a customs code: look it up in the tariff table first.",
-        tools=("dispatch",),
-        example_errors=("order 7: carrier rejected parcel: customs code missing for destination Norway",),
-    ),
-)
-
-SCRIPT = """
-replies:
-  - when: {turn: 1}
-    reply:
-      tool_calls:
-        - {name: warehouse__whoami, arguments: {}}
-        - {name: warehouse__dispatch, arguments: {order: "1"}}
-  - reply: {content: done}
-"""
-
-
-async def run_command(on: Stage, folder: Path, endpoint: str) -> RunResult:
-    """Run the agent as a person does, from a program that is traced itself."""
-    agent = {
-        "name": "tester",
-        "model": msgspec.to_builtins(on.model),
-        "tools": {"mcp": {"warehouse": {"command": sys.executable, "args": [str(SERVER), "stdio"]}}},
-    }
-    (folder / "agent.yaml").write_text(yaml.safe_dump(agent), encoding="utf-8")
-    environment = {
-        **os.environ,
-        "TEMPORALITY_NATS_URL": on.running.url,
-        "TEMPORALITY_OTEL_ENDPOINT": endpoint,
-        "TRACEPARENT": TRACEPARENT,
-    }
-    command = [sys.executable, "-m", "temporality.deploy.cli", "run", "agent.yaml", "Write a poem.", "--json"]
-    with anyio.fail_after(COMMAND_S):
-        ran = await anyio.run_process(command, cwd=folder, env=environment, check=False)
-    assert ran.returncode == 0, ran.stderr.decode()
-    return msgspec.json.decode(ran.stdout, type=RunResult)
-
+from .stage import data_of
+from .whole_run import CALLER_ID, TRACE_ID, WholeRun
 
 EXPECTED = {
     "temporality-run": {"invoke_agent tester"},
@@ -72,6 +18,8 @@ EXPECTED = {
     "temporality-model": {"chat scripted"},
     "temporality-executor": {
         "process temporality.ask.executor.tools",
+        "execute_tool hold",
+        "execute_tool stock",
         "execute_tool whoami",
         "execute_tool dispatch",
     },
@@ -119,31 +67,20 @@ class Trace:
         return [one for one in self.spans if one.scope == conventions.INSTRUMENTATION]
 
 
-async def test_run_is_one_trace_from_the_callers_span_into_the_tool_server(tmp_path: Path) -> None:
+async def test_run_is_one_trace_from_the_callers_span_into_the_tool_server(seen: WholeRun) -> None:
     """0-architecture, "OpenTelemetry": the caller's `TRACEPARENT` begins it, a server's `_meta` ends it."""
-    with otlp_receiver() as received:
-        async with stage(
-            tmp_path,
-            SCRIPT,
-            processes=tuple(ACTORS),
-            knowledge=KNOWLEDGE,
-            lease_ttl_s=UNHURRIED_LEASE_S,
-            otel=received.endpoint,
-        ) as on:
-            result = await run_command(on, tmp_path, received.endpoint)
-            facts = await on.public_facts(result.run)
-            told = next(message for message in on.recorded[-1].messages if message["role"] == "tool")
-        # The processes of the actors have ended, and have sent their last spans before.
-    trace = Trace(received.spans)
+    trace = Trace(seen.spans)
     assert {one.trace_id for one in trace.spans} == {TRACE_ID}
     assert names_by_service(trace.ours) == EXPECTED
     assert all(one.parent_id in trace.by_id for one in trace.spans if one.parent_id != CALLER_ID)
     for one in trace.ours:
         first, *above = trace.path(one.span_id)
         assert above[0] == PARENTS[first] if above else first == "invoke_agent"
-    assert one_of(data_of(facts, "run.started"))["trace_id"] == TRACE_ID
-    assert_server_was_told_of_its_call(trace, told["content"])
-    assert_spans_say_what_they_are_about(trace.ours, result.run)
+    assert one_of(data_of(seen.facts, "run.started"))["trace_id"] == TRACE_ID
+    last = seen.requests[-1].messages
+    (told,) = [message["content"] for message in last if str(message["content"]).startswith("00-")]
+    assert_server_was_told_of_its_call(trace, told)
+    assert_spans_say_what_they_are_about(trace.ours, seen.result.run)
 
 
 def names_by_service(spans: Iterable[ReceivedSpan]) -> dict[str, set[str]]:

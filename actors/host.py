@@ -50,6 +50,8 @@ DELIVERIES_MAX = 8
 
 RETRY_DELAY_MAX_S = 30.0
 WORLD_RETRY_DELAY_S = 1.0
+QUESTIONS_AT_ONCE_MAX = 256
+"""Questions of one kind answered at once: more wait in the subscription, which has its own limit."""
 GIVE_BACK_S = 1.0
 """A process that ends spends at most this long on giving back what it holds; the queue does it otherwise."""
 
@@ -302,11 +304,23 @@ class Host:
         handle: Answerer[M],
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Answer questions for ever, one member of `queue` each; an answer may come after its deadline."""
+        """Answer questions for ever, one member of `queue` each; an answer may come after its deadline.
+
+        At most `QUESTIONS_AT_ONCE_MAX` are answered at once.
+        """
+        free = anyio.Semaphore(QUESTIONS_AT_ONCE_MAX)
+
+        async def answer(question: CoreMessage) -> None:
+            try:
+                await self._answer(question, kind, handle)
+            finally:
+                free.release()
+
         async with self.bus.subscribe(subject, queue=queue) as questions, anyio.create_task_group() as tasks:
             task_status.started()
             async for question in questions:
-                tasks.start_soon(self._answer, question, kind, handle)
+                await free.acquire()
+                tasks.start_soon(answer, question)
 
     async def _answer(self, question: CoreMessage, kind: Any, handle: Answerer[M]) -> None:
         if question.reply is None:

@@ -1,6 +1,7 @@
 """Starting a run and watching it to its end, for whoever waits for the answer."""
 
 import math
+from collections.abc import AsyncIterator, Callable
 
 import msgspec
 from opentelemetry.trace import SpanKind
@@ -8,10 +9,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from temporality.actors import conventions
-from temporality.actors.bus.port import Bus
+from temporality.actors.bus.port import Bus, Stored
 from temporality.actors.host import headers_of
 from temporality.actors.redaction import clean, redact
 from temporality.actors.tracing import Tracing
+from temporality.deploy.exit_status import tell
+from temporality.deploy.taking import Patience, Taking, newest_dead_letter, taken_in_time
 from temporality.protocol import subjects
 from temporality.protocol.activation import ActivationRequested, ActivationSettled, BlockInjected
 from temporality.protocol.codec import decode, encode
@@ -31,6 +34,8 @@ from temporality.protocol.run import (
 from temporality.protocol.streams import RUNS
 from temporality.protocol.tool import ToolFailed, outcome_name
 
+PATIENCE = Patience()
+
 WORDS_SHOWN_MAX = 120
 """Characters shown of what the model says beside its calls: a line, to recognise the turn by."""
 
@@ -47,11 +52,18 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_to_end(
-    bus: Bus, start: StartRun, *, parent: str | None = None, console: Console | None = None
+    bus: Bus,
+    start: StartRun,
+    *,
+    parent: str | None = None,
+    console: Console | None = None,
+    patience: Patience = PATIENCE,
+    notice: Callable[[str], None] = tell,
 ) -> RunResult:
-    """Start a run and follow it to its end; waits as long as it takes, through any crash of an actor.
+    """Start a run and follow it to its end; once begun, as long as it takes, through any crash of an actor.
 
-    The whole run is one trace, a child of `parent` (W3C) if that is given.
+    The whole run is one trace, a child of `parent` (W3C) if that is given. Raises `NotTaken` if no supervisor
+    takes the run (`notice` is told before), and `UserError` if its start is refused.
     """
     run_id = start.identity.run
     tracing = Tracing()
@@ -67,6 +79,7 @@ async def run_to_end(
         },
     ):
         message_id = f"{run_id}.start"
+        dead_before = await newest_dead_letter(bus)
         await bus.publish(
             subjects.inbox(run_id, "command"),
             encode(start),
@@ -75,28 +88,40 @@ async def run_to_end(
         )
         if console:
             console.print(f"[bold]{run_id}[/bold]")
-        issued: list[str] = []
-        turns = 0
-        async with bus.follow(RUNS, subjects.commit(run_id)) as commits:
-            async for stored in commits:
-                for fact in decode(stored.payload, Commit).facts:
-                    if console:
-                        show_fact(console, fact)
-                    if isinstance(fact, BlockInjected):
-                        issued.extend(fact.knowledge_ids)
-                    if isinstance(fact, ModelReplied):
-                        turns = fact.turn
-                    ended = _ended(fact)
-                    if ended is not None:
-                        status, answer, error = ended
-                        return RunResult(
-                            run=run_id,
-                            status=status,
-                            answer=answer,
-                            error=error,
-                            turns=turns,
-                            knowledge_ids=tuple(issued),
-                        )
+        async with (
+            taken_in_time(
+                bus, run_id, message_id, dead_before=dead_before, patience=patience, notice=notice
+            ) as taking,
+            bus.follow(RUNS, subjects.commit(run_id)) as commits,
+        ):
+            return await _followed(commits, run_id, taking, console)
+
+
+async def _followed(
+    commits: AsyncIterator[Stored], run_id: str, taking: Taking, console: Console | None
+) -> RunResult:
+    issued: list[str] = []
+    turns = 0
+    async for stored in commits:
+        taking.taken()
+        for fact in decode(stored.payload, Commit).facts:
+            if console:
+                show_fact(console, fact)
+            if isinstance(fact, BlockInjected):
+                issued.extend(fact.knowledge_ids)
+            if isinstance(fact, ModelReplied):
+                turns = fact.turn
+            ended = _ended(fact)
+            if ended is not None:
+                status, answer, error = ended
+                return RunResult(
+                    run=run_id,
+                    status=status,
+                    answer=answer,
+                    error=error,
+                    turns=turns,
+                    knowledge_ids=tuple(issued),
+                )
     raise UserError(run_id, "its commits ended before the run did", "see: temporality doctor")
 
 

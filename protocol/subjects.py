@@ -124,6 +124,11 @@ def dead(stream: str, reason: str) -> str:
     return f"{PREFIX}.dead.{subject_token(stream)}.{subject_token(reason)}"
 
 
+def dead_letters(stream: str) -> str:
+    """Name the filter that matches the dead letters that came from `stream`."""
+    return f"{PREFIX}.dead.{subject_token(stream)}.*"
+
+
 def turn_settled(project: str) -> str:
     """Name the question put to every live evaluator when a turn has settled."""
     return f"{PREFIX}.turn.settled.{subject_token(project)}"

@@ -32,7 +32,10 @@ def run(
     user: Annotated[str | None, typer.Option(help="User that the run belongs to.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")] = False,
 ) -> None:
-    """Run an agent on one task; prints the answer, and shows what happens meanwhile."""
+    """Run an agent on one task; prints the answer, and shows what happens meanwhile.
+
+    Fails if no supervisor takes the run within 60 s; once begun, it is followed for as long as it takes.
+    """
     import msgspec
 
     from temporality.actors.tracing_export import configure_tracing

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from temporality.actors.bus.port import BusError
-from temporality.actors.host import Asked, Host, QuestionRefused
+from temporality.actors.host import QUESTIONS_AT_ONCE_MAX, Asked, Host, QuestionRefused
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.folding import AskPosition, FoldPosition
 from temporality.protocol.message import Message
@@ -90,3 +90,26 @@ async def test_slow_answer_does_not_hold_up_the_next_question(world: World) -> N
 
 async def _is(order: list[str | None], count: int) -> bool:
     return len(order) == count
+
+
+async def test_no_more_questions_are_answered_at_once_than_the_limit_says(model: World) -> None:
+    release = anyio.Event()
+    begun: list[None] = []
+
+    async def answer(_: Asked[AskPosition]) -> FoldPosition:
+        begun.append(None)
+        await release.wait()
+        return FoldPosition(sequence=len(begun))
+
+    answered: list[Message] = []
+
+    async def ask() -> None:
+        answered.append(await asked(model, encode(AskPosition())))
+
+    async with answering(model.host(), answer), anyio.create_task_group() as tasks:
+        for _ in range(QUESTIONS_AT_ONCE_MAX + 5):
+            tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        assert len(begun) == QUESTIONS_AT_ONCE_MAX
+        release.set()
+    assert len(answered) == QUESTIONS_AT_ONCE_MAX + 5

@@ -10,6 +10,7 @@ from temporality.protocol.message import Message
 
 SkipReason = Literal[
     "duplicate",
+    "run_ended",
     "limit_turn",
     "limit_run",
     "limit_tool",
@@ -107,7 +108,10 @@ class HintOffered(Message, frozen=True, kw_only=True, tag="hint.offered"):
 
 
 class HintDelivered(Message, frozen=True, kw_only=True, tag="hint.delivery"):
-    """What became of one offered hint: injected, or not and why (A41, A45)."""
+    """What became of one offered hint: injected, or not and why (A41, A45).
+
+    `too_large` says that this revision could not fit even alone, so that it need not be fetched again (A33).
+    """
 
     hint_id: str
     activation_id: str
@@ -115,10 +119,13 @@ class HintDelivered(Message, frozen=True, kw_only=True, tag="hint.delivery"):
     revision: int
     injected: bool
     reason: DeliveryReason | None = None
+    too_large: bool = False
 
     def __post_init__(self) -> None:
         if self.injected == (self.reason is not None):
             raise ValueError("a hint is either injected, or not injected for a reason")
+        if self.too_large and self.reason != "budget":
+            raise ValueError("only a hint that the budget refuses is too large")
 
 
 class ActivationSettled(Message, frozen=True, kw_only=True, tag="activation.settled"):

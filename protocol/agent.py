@@ -96,7 +96,7 @@ class PrimingSpec(Record, frozen=True, kw_only=True):
 class ActivationLimits(Record, frozen=True, kw_only=True):
     """How many activations a turn, a run, one tool and one trigger may have (A32)."""
 
-    turn: Count = 3
+    turn: Annotated[int, Meta(ge=0, le=32)] = 3
     run: Count = 20
     tool: Count = 5
     trigger: Count = 10
@@ -143,7 +143,7 @@ class AgentSpec(Record, frozen=True, kw_only=True):
     model: ModelSpec
     tools: ToolsSpec = field(default_factory=ToolsSpec)
     policy: PolicySpec = field(default_factory=PolicySpec)
-    skills: tuple[SkillSpec, ...] = ()
+    skills: Annotated[tuple[SkillSpec, ...], Meta(max_length=32)] = ()
     knowledge: KnowledgeSpec = field(default_factory=KnowledgeSpec)
     priming: PrimingSpec = field(default_factory=PrimingSpec)
     activation: ActivationSpec = field(default_factory=ActivationSpec)

@@ -221,6 +221,11 @@ class HintBatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[HintResult, ...]
 
 
+def revised_id(knowledge_id: str, revision: int) -> str:
+    """Name one revision of an item; among suppressed ids it withholds that revision and older ones (A33)."""
+    return f"{knowledge_id}@{revision}"
+
+
 def hint_id(activation_id: str, knowledge_id: str, revision: int) -> str:
     """Derive the id of a hint from its cause, so that a repeated look-up gives the same id (A49)."""
     return derived_id("hint", activation_id, knowledge_id, revision)

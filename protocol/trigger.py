@@ -5,6 +5,7 @@ from the roster of live evaluators and computes the situation key, so that an ev
 another, nor dodge the suppression of repeats.
 """
 
+import re
 from typing import Annotated
 
 from msgspec import Meta
@@ -21,6 +22,17 @@ CANDIDATES_MAX = 64
 TOOL_FAILED = "tool.failed"
 MCP_FIRST_CALL = "mcp.first_call"
 PRIMING = "task.priming"
+
+KIND_LENGTH_MAX = 64
+"""Longest kind: it is a queue group, a metadata value and a column of every report."""
+
+_KIND = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*\Z")
+
+
+def is_kind(text: str) -> bool:
+    """Tell whether an evaluator may have this kind: words of a-z 0-9 joined by . _ or -; priming is ours."""
+    return len(text) <= KIND_LENGTH_MAX and _KIND.match(text) is not None and text != PRIMING
+
 
 Term = Annotated[str, Meta(max_length=256)]
 Terms = Annotated[tuple[Term, ...], Meta(max_length=64)]

@@ -23,7 +23,14 @@ from temporality.protocol.activation import (
     LookUpResult,
 )
 from temporality.protocol.codec import encode, encode_canonical
-from temporality.protocol.hint import HintBatch, HintContext, HintResult, Skill, hint_id
+from temporality.protocol.hint import (
+    HintBatch,
+    HintContext,
+    HintResult,
+    Skill,
+    hint_id,
+    revised_id,
+)
 from temporality.protocol.identity import digest
 from temporality.protocol.run import RunFact
 from temporality.protocol.tool import ToolFailed
@@ -56,7 +63,10 @@ def batch(state: RunState, planned: Plan) -> HintBatch:
         context=HintContext(
             active_skills=tuple(Skill(name=skill.name, text=skill.text) for skill in state.spec.skills),
             issued_knowledge_ids=state.activation.issued_knowledge_ids,
-            suppressed_knowledge_ids=tuple(sorted(state.activation.suppressed_knowledge)),
+            suppressed_knowledge_ids=tuple(
+                revised_id(item, unfit.revision)
+                for item, unfit in sorted(state.activation.suppressed_knowledge.items())
+            ),
             project=knowledge.project or who.project,
             run_id=who.run,
             task_id=who.task_id,
@@ -135,6 +145,7 @@ def _select(state: RunState, answered: Sequence[tuple[Activation, HintResult]]) 
     budget = Budget(
         activation_tokens=spec.priming.tokens if primes else tokens.activation,
         barrier_tokens=spec.priming.tokens if primes else left,
+        whole_tokens=spec.priming.tokens if primes else tokens.run,
         hint_tokens=tokens.hint,
         hints_max=spec.activation.hints_max,
     )
@@ -145,7 +156,7 @@ def _select(state: RunState, answered: Sequence[tuple[Activation, HintResult]]) 
         ((activation.id, result.hints) for activation, result in answered),
         budget,
         issued=known.issued_knowledge_ids,
-        suppressed=known.suppressed_knowledge,
+        suppressed={item: unfit.revision for item, unfit in known.suppressed_knowledge.items()},
         effect_uncertain=uncertain,
     )
 
@@ -173,7 +184,7 @@ def _answered(
         trigger=activation.trigger,
         result=result.result,
         found=len(result.hints),
-        selected=share.injected,
+        selected=share.selected,
         injected=share.injected,
         tokens=share.tokens,
         retrieval_ms=looked_up.retrieval_ms,

@@ -2,8 +2,8 @@
 
 Activations are served in order; each may take its own share of tokens, all together what is left of the
 run's. Tokens are counted on the block as rendered (A40), so the figure in the facts is the figure the model
-pays. A hint that doesn't fit is neither injected nor issued; it is suppressed with its reason, so that it is
-not fetched again at every barrier (A33, A41).
+pays. A hint that doesn't fit is neither injected nor issued (A41); one that could not fit even alone is
+suppressed until its revision changes, so that the same misfit is not fetched again at every barrier (A33).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,19 +19,25 @@ EMPTY_BLOCK = Block("", 0, (), ())
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Tokens of one activation, of all activations at this barrier and of one hint; hints an activation."""
+    """Tokens of one activation, of what is left for this barrier, of the whole run and of one hint; hints an
+    activation.
+    """
 
     activation_tokens: int
     barrier_tokens: int
+    whole_tokens: int
     hint_tokens: int
     hints_max: int
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one activation got: a delivery an offer, in order; how many are in, and their tokens."""
+    """What one activation got: a delivery an offer, in order; how many were chosen for the block, how many
+    the budget let in, and their tokens.
+    """
 
     deliveries: tuple[HintDelivered, ...]
+    selected: int
     injected: int
     tokens: int
 
@@ -49,16 +55,16 @@ def select(
     budget: Budget,
     *,
     issued: Iterable[str],
-    suppressed: Iterable[str],
+    suppressed: Mapping[str, int],
     effect_uncertain: bool,
     count: Callable[[str], int] = estimate_tokens,
 ) -> Selection:
     """Choose hints for `offers` (activation id and hints, best first) within `budget`.
 
     If counting fails, nothing is injected (A40). An id that was issued, or chosen for an earlier activation
-    of this barrier, is a duplicate (A29).
+    of this barrier, is a duplicate (A29). `suppressed` maps ids to the revision that could not fit.
     """
-    seen, unfit = set(issued), set(suppressed)
+    seen = set(issued)
     block = EMPTY_BLOCK
     shares: dict[str, Share] = {}
     for activation_id, hints in offers:
@@ -67,7 +73,7 @@ def select(
         for hint in hints:
             if hint.knowledge_id in seen:
                 refused[hint.hint_id] = "duplicate"
-            elif hint.knowledge_id in unfit:
+            elif suppressed.get(hint.knowledge_id, -1) >= hint.revision:
                 refused[hint.hint_id] = "suppressed"
             elif len(fresh) == budget.hints_max:
                 refused[hint.hint_id] = "limit"
@@ -77,9 +83,16 @@ def select(
         tokens_max = min(block.tokens + budget.activation_tokens, budget.barrier_tokens)
         grown = _render(block, fresh, tokens_max, budget.hint_tokens, effect_uncertain, count)
         included = {hint.hint_id for hint in grown.included}
-        deliveries = tuple(_delivery(activation_id, hint, included, refused) for hint in hints)
+        alone = min(budget.activation_tokens, budget.whole_tokens)
+        too_large = {
+            hint.hint_id
+            for hint in fresh
+            if hint.hint_id not in included
+            and not _render(EMPTY_BLOCK, [hint], alone, budget.hint_tokens, effect_uncertain, count).text
+        }
+        deliveries = tuple(_delivery(activation_id, hint, included, refused, too_large) for hint in hints)
         injected = sum(delivery.injected for delivery in deliveries)
-        shares[activation_id] = Share(deliveries, injected, grown.tokens - block.tokens)
+        shares[activation_id] = Share(deliveries, len(fresh), injected, grown.tokens - block.tokens)
         block = grown
     return Selection(block, shares)
 
@@ -106,7 +119,11 @@ def _render(
 
 
 def _delivery(
-    activation_id: str, hint: Hint, included: set[str], refused: Mapping[str, DeliveryReason]
+    activation_id: str,
+    hint: Hint,
+    included: set[str],
+    refused: Mapping[str, DeliveryReason],
+    too_large: set[str],
 ) -> HintDelivered:
     injected = hint.hint_id in included
     return HintDelivered(
@@ -116,4 +133,5 @@ def _delivery(
         revision=hint.revision,
         injected=injected,
         reason=None if injected else refused.get(hint.hint_id, "budget"),
+        too_large=hint.hint_id in too_large,
     )

@@ -11,7 +11,13 @@ shell asks evaluators and the retriever, and `barrier.py` decides how it closes.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from temporality.actors.supervisor.state import ENDED, ImpossibleFact, RunState, Status
+from temporality.actors.supervisor.state import (
+    ENDED,
+    WAITING_CANDIDATES_MAX,
+    ImpossibleFact,
+    RunState,
+    Status,
+)
 from temporality.actors.supervisor.tools import (
     InvalidArguments,
     ToolTable,
@@ -20,7 +26,7 @@ from temporality.actors.supervisor.tools import (
     policy_name,
 )
 from temporality.protocol import subjects
-from temporality.protocol.activation import CandidateReceived
+from temporality.protocol.activation import ActivationSkipped, CandidateReceived, SkipReason
 from temporality.protocol.codec import raw
 from temporality.protocol.identity import derived_id
 from temporality.protocol.message import Message, Outgoing
@@ -41,6 +47,7 @@ from temporality.protocol.run import (
     TimerFired,
     ToolCalled,
     ToolReplied,
+    TurnClosed,
 )
 from temporality.protocol.tool import (
     ToolBlocked,
@@ -171,7 +178,7 @@ def _model_completed(state: RunState, message: ModelCompleted, tools: ToolTable)
         duration_ms=message.duration_ms,
     )
     if not requested:
-        return Decision((replied, RunFinished(answer=message.content, turns=turn)))
+        return Decision((replied, *_run_ended(state), RunFinished(answer=message.content, turns=turn)))
     called: list[RunFact] = []
     rejected: list[RunFact] = []
     outgoing: list[Outgoing] = []
@@ -268,6 +275,32 @@ def _model_failed(state: RunState, message: ModelFailed, now: datetime) -> Decis
     return Decision((failed,), (timer,))
 
 
+def too_many_turns(state: RunState) -> tuple[RunFact, ...]:
+    """Return the facts that end a run which has taken all its turns."""
+    limit = state.spec.limits.turns_max
+    failed = RunFailed(
+        where="limits.turns_max",
+        what=f"the run has taken {limit} turns without an answer",
+        do="raise the limit, or split the task",
+    )
+    return (*_run_ended(state), TurnClosed(turn=state.turn), failed)
+
+
+def _run_ended(state: RunState) -> tuple[ActivationSkipped, ...]:
+    """Return a fact for each candidate that waited for a barrier which will not come."""
+    return tuple(_not_looked_up(state, waiting.kind, waiting.id, "run_ended") for waiting in state.waiting)
+
+
+def _not_looked_up(state: RunState, kind: str, source_id: str, reason: SkipReason) -> ActivationSkipped:
+    return ActivationSkipped(
+        activation_id=derived_id("a", state.who.run, state.turn, kind, source_id, reason),
+        trigger=kind,
+        source_id=source_id,
+        turn=state.turn,
+        reason=reason,
+    )
+
+
 def _backoff_timer(state: RunState) -> str:
     return f"model-{state.turn + 1}-{state.attempt}"
 
@@ -275,6 +308,8 @@ def _backoff_timer(state: RunState) -> str:
 def _candidate(state: RunState, message: CandidateProposed, cause: str, kind: str) -> Decision:
     if any(waiting.id == cause for waiting in state.waiting):
         return REPEAT
+    if len(state.waiting) >= WAITING_CANDIDATES_MAX:
+        return Decision((_not_looked_up(state, kind, cause, "limit_turn"),))
     candidate = message.candidate
     received = CandidateReceived(
         id=cause,

@@ -21,7 +21,7 @@ from temporality.protocol.activation import EvaluatorMissed
 from temporality.protocol.codec import decode, encode
 from temporality.protocol.errors import InvalidMessage
 from temporality.protocol.message import TRACE_HEADER
-from temporality.protocol.trigger import TRIGGER_SERVICE, TurnEvaluated
+from temporality.protocol.trigger import TRIGGER_SERVICE, TurnEvaluated, is_kind
 from temporality.protocol.turn import TurnSettled
 
 ROSTER_INTERVAL_S = 1.0
@@ -40,6 +40,7 @@ ASKS_REMEMBERED_MAX = 256
 class _Ask:
     """One question under way (or lately closed): when it was put, who is waited for, what came."""
 
+    run: str
     asked_at: float
     deadline_s: float
     waited_for: set[str]
@@ -80,7 +81,7 @@ class Evaluators:
         self._kinds: dict[str, str] = {}
         self._absences: dict[str, int] = {}
         self._not_waited_for: set[str] = set()
-        self._late: list[EvaluatorMissed] = []
+        self._late: dict[str, list[EvaluatorMissed]] = {}
         self._asks: OrderedDict[str, _Ask] = OrderedDict()
         self._count = 0
 
@@ -115,7 +116,8 @@ class Evaluators:
         kinds = self.kinds()
         if not kinds:
             return Gathered()
-        ask = _Ask(self._host.clock.monotonic(), deadline_ms / 1000, set(kinds - self._not_waited_for))
+        waited_for = set(kinds - self._not_waited_for)
+        ask = _Ask(turn.run, self._host.clock.monotonic(), deadline_ms / 1000, waited_for)
         token = self._remember(ask)
         headers = {TRACE_HEADER: traceparent} if traceparent else {}
         try:
@@ -137,16 +139,22 @@ class Evaluators:
         ask.closed = True
         silent = sorted(ask.silent())
         self._not_waited_for.update(silent)
-        late, self._late = self._late, []
-        missed = [*late, *ask.missed.values(), *(EvaluatorMissed(kind=k, reason="no_answer") for k in silent)]
+        missed = [
+            *self._late.pop(turn.run, ()),
+            *ask.missed.values(),
+            *(EvaluatorMissed(kind=k, reason="no_answer") for k in silent),
+        ]
         return Gathered(tuple(sorted(ask.answers.items())), tuple(sorted(missed, key=lambda m: m.kind)))
 
     def _remember(self, ask: _Ask) -> str:
         self._count += 1
         token = str(self._count)
         self._asks[token] = ask
-        while len(self._asks) > ASKS_REMEMBERED_MAX:
-            self._asks.popitem(last=False)
+        surplus = len(self._asks) - ASKS_REMEMBERED_MAX
+        if surplus > 0:
+            closed = [other for other, known in self._asks.items() if known.closed]
+            for other in closed[:surplus]:
+                del self._asks[other]
         return token
 
     def _receive(self, message: CoreMessage) -> None:
@@ -169,9 +177,15 @@ class Evaluators:
         if not ask.closed:
             ask.answers.setdefault(kind, answer)
             ask.check_complete()
-        elif not in_time and len(self._late) < ASKS_REMEMBERED_MAX:
-            detail = f"answered after {latency_s * 1000:.0f} ms"
-            self._late.append(EvaluatorMissed(kind=kind, reason="late", detail=detail))
+        elif not in_time:
+            self._note_late(ask.run, kind, latency_s)
+
+    def _note_late(self, run: str, kind: str, latency_s: float) -> None:
+        """Keep a late answer for the facts of its run's next barrier, if the run has one."""
+        detail = f"answered after {latency_s * 1000:.0f} ms"
+        self._late.setdefault(run, []).append(EvaluatorMissed(kind=kind, reason="late", detail=detail))
+        while len(self._late) > ASKS_REMEMBERED_MAX:
+            self._late.pop(next(iter(self._late)))
 
     def _invalid(self, ask: _Ask, message: CoreMessage) -> None:
         """Record a refusal or rubbish; the sender is known only by the header that the service sets."""
@@ -195,7 +209,7 @@ class Evaluators:
         except BusError as error:
             self._host.log.warning("the roster of evaluators could not be renewed: %s", type(error).__name__)
             return
-        alive = {info.id: info.metadata["kind"] for info in infos if info.metadata.get("kind")}
+        alive = {info.id: kind for info in infos if is_kind(kind := info.metadata.get("kind", ""))}
         for instance in self._kinds.keys() - alive.keys():
             self._absences[instance] = self._absences.get(instance, 0) + 1
             if self._absences[instance] >= ROSTER_ABSENCES_MAX:

@@ -5,11 +5,18 @@ depend on who answered first (A28), each situation is looked up once a run (A30)
 against pathology (A32). What is not looked up becomes a fact with its reason.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from temporality.actors.redaction import clean
-from temporality.actors.supervisor.state import ActivationState, PendingCall, RunState, Status
+from temporality.actors.supervisor.state import (
+    ActivationState,
+    PendingCall,
+    RunState,
+    Status,
+    counted_tool,
+)
 from temporality.protocol.activation import (
     ActivationRequested,
     ActivationSkipped,
@@ -18,15 +25,22 @@ from temporality.protocol.activation import (
 )
 from temporality.protocol.fingerprint import situation_key
 from temporality.protocol.hint import (
-    NAME_LENGTH_MAX,
     QUERY_LENGTH_MAX,
-    TOOL_INPUT_LENGTH_MAX,
     TOOL_RESULT_LENGTH_MAX,
     HintRequest,
 )
 from temporality.protocol.identity import derived_id
 from temporality.protocol.run import RunFact
 from temporality.protocol.trigger import PRIMING, Candidate, TurnEvaluated
+from temporality.protocol.turn import TurnSettled
+
+PROPOSALS_MAX = 64
+"""Proposals read at one barrier, twenty times what the limits let through: more would not fit into a
+commit.
+"""
+
+LABEL_CHARACTERS_MAX = 256
+"""Longest name, class, entity or topic of a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +103,16 @@ def proposals(
         found.append(Proposal(waiting.kind, waiting.id, candidate))
     last = len(order)
     found.sort(key=lambda p: (order.get(p.candidate.call or "", last), p.trigger, p.candidate.situation))
-    return found, facts
+    surplus = Counter(proposal.trigger for proposal in found[PROPOSALS_MAX:])
+    facts.extend(
+        EvaluatorMissed(
+            kind=kind,
+            reason="invalid",
+            detail=f"{count} proposals beyond the {PROPOSALS_MAX} that a barrier reads",
+        )
+        for kind, count in sorted(surplus.items())
+    )
+    return found[:PROPOSALS_MAX], facts
 
 
 def priming(state: RunState) -> list[Proposal]:
@@ -113,14 +136,29 @@ def _empty(state: RunState, kind: str, call: str) -> ActivationSkipped:
     )
 
 
-def plan(state: RunState, proposed: Sequence[Proposal], *, breaker_open: bool = False) -> Plan:
-    """Decide which proposals are looked up (A12, A29–A32); each other one becomes a fact with its reason."""
+def plan(
+    state: RunState,
+    proposed: Sequence[Proposal],
+    *,
+    settled: TurnSettled | None = None,
+    breaker_open: bool = False,
+) -> Plan:
+    """Decide which proposals are looked up (A12, A29–A32); each other one becomes a fact with its reason.
+
+    `settled` is what evaluators were told: its texts are clean already, all others are cleaned here (A17).
+    """
+    inputs = {told.call: told.input for told in settled.calls} if settled else {}
+    cleaned = {told.result for told in settled.calls} if settled else set()
     activations: list[Activation] = []
     facts: list[RunFact] = []
     counted = _Counts.of(state.activation)
     for proposal in proposed:
         call = _call(state, proposal.candidate.call)
-        key = _key(proposal, call)
+        situation = proposal.candidate.situation
+        if situation not in cleaned:
+            # An evaluator saw redacted text only, but it may have made its own.
+            situation = clean(situation, characters_max=TOOL_RESULT_LENGTH_MAX).text
+        key = _key(proposal, call, situation)
         activation_id = derived_id("a", state.who.run, state.turn, proposal.trigger, proposal.source_id, key)
         reason = _skip_reason(state, proposal, call, key, counted, breaker_open)
         if reason is not None:
@@ -137,8 +175,9 @@ def plan(state: RunState, proposed: Sequence[Proposal], *, breaker_open: bool = 
                 )
             )
             continue
-        counted.add(proposal.trigger, call.tool if call else None, key)
-        request = _request(state, proposal, call, key, activation_id)
+        counted.add(proposal.trigger, call, key)
+        tool_input = inputs.get(call.call, "") if call else ""
+        request = _request(state, proposal, call, key, activation_id, situation, tool_input)
         activations.append(Activation(activation_id, proposal.trigger, proposal.source_id, request))
         facts.append(
             ActivationRequested(
@@ -170,11 +209,12 @@ class _Counts:
         keys = set(known.situation_keys)
         return cls(0, known.run_count, dict(known.tool_counts), dict(known.trigger_counts), keys)
 
-    def add(self, trigger: str, tool: str | None, key: str) -> None:
+    def add(self, trigger: str, call: PendingCall | None, key: str) -> None:
         self.turn += 1
         self.run += 1
         self.triggers[trigger] = self.triggers.get(trigger, 0) + 1
-        if tool:
+        if call is not None:
+            tool = counted_tool(call.mcp_server, call.tool)
             self.tools[tool] = self.tools.get(tool, 0) + 1
         self.keys.add(key)
 
@@ -189,7 +229,7 @@ def _skip_reason(
 ) -> SkipReason | None:
     spec = state.spec.activation
     limits = spec.limits
-    primes = proposal.trigger == PRIMING
+    primes = state.status is Status.OPENING
     if not primes and spec.triggers is not None and proposal.trigger not in spec.triggers:
         return "disabled"
     if not proposal.candidate.situation.strip():
@@ -200,45 +240,51 @@ def _skip_reason(
         return "limit_turn"
     if not primes and counted.run >= limits.run:
         return "limit_run"
-    if call is not None and counted.tools.get(call.tool, 0) >= limits.tool:
+    if call is not None and counted.tools.get(counted_tool(call.mcp_server, call.tool), 0) >= limits.tool:
         return "limit_tool"
     if not primes and counted.triggers.get(proposal.trigger, 0) >= limits.trigger:
         return "limit_trigger"
     return "breaker" if breaker_open else None
 
 
-def _key(proposal: Proposal, call: PendingCall | None) -> str:
+def _key(proposal: Proposal, call: PendingCall | None, situation: str) -> str:
     return situation_key(
         trigger=proposal.trigger,
         source=(call.mcp_server or call.tool) if call else "",
         error_class=proposal.candidate.error_class or "",
-        text=proposal.candidate.situation,
+        text=situation,
     )
 
 
 def _request(
-    state: RunState, proposal: Proposal, call: PendingCall | None, key: str, activation_id: str
+    state: RunState,
+    proposal: Proposal,
+    call: PendingCall | None,
+    key: str,
+    activation_id: str,
+    situation: str,
+    tool_input: str,
 ) -> HintRequest:
     candidate = proposal.candidate
-    primes = proposal.trigger == PRIMING
-    arguments = next((c.arguments for c in state.open.calls if call and c.call == call.call), "")
-    # An evaluator saw redacted text only, but it may have made its own: what leaves here is cleaned again.
-    situation = "" if primes else clean(candidate.situation, characters_max=TOOL_RESULT_LENGTH_MAX).text
     query = clean(candidate.query or state.task, characters_max=QUERY_LENGTH_MAX).text
     return HintRequest(
         trigger=proposal.trigger,
-        tool=call.tool[:NAME_LENGTH_MAX] if call else "",
+        tool=_label(call.tool) if call else "",
         mcp_server=(call.mcp_server or "") if call else "",
-        tool_input=clean(arguments, characters_max=TOOL_INPUT_LENGTH_MAX).text,
-        tool_result=situation,
-        error_class=candidate.error_class or "",
+        tool_input=tool_input,
+        tool_result="" if state.status is Status.OPENING else situation,
+        error_class=_label(candidate.error_class or ""),
         situation_key=key,
         query=query,
-        entities=candidate.entities,
-        topics=candidate.topics,
+        entities=tuple(map(_label, candidate.entities)),
+        topics=tuple(map(_label, candidate.topics)),
         activation_id=activation_id,
         activation_source_id=proposal.source_id,
     )
+
+
+def _label(text: str) -> str:
+    return clean(text, characters_max=LABEL_CHARACTERS_MAX).text if text else ""
 
 
 def _call(state: RunState, call: str | None) -> PendingCall | None:

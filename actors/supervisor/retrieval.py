@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from temporality.actors.bus.port import AnswerTimeout, Bus, BusError, NoResponders
 from temporality.actors.clock import Clock
+from temporality.actors.host import QuestionRefused
 from temporality.actors.supervisor.barrier import LookUp, fault_of
 from temporality.actors.supervisor.planning import Plan
 from temporality.protocol import subjects
@@ -23,6 +24,7 @@ BREAKER_TIMEOUTS = 3
 BREAKER_OPEN_S = 30.0
 """How long an open breaker skips look-ups before it lets one through again, and only one."""
 
+REFUSAL_CHARACTERS_MAX = 200
 ANSWER_BYTES_MAX = 524_288
 """A larger answer is broken: 32 requests with 64 hints of a proposition's usual size are far below."""
 
@@ -92,6 +94,14 @@ class Retrieval:
         return round((self._clock.monotonic() - started) * 1000)
 
 
+def _refusal(payload: bytes) -> str:
+    """Return why a retriever refused the question, if that is what it says."""
+    try:
+        return f"refused: {decode(payload, QuestionRefused).message}"[:REFUSAL_CHARACTERS_MAX]
+    except InvalidMessage:
+        return "the answer is malformed"
+
+
 def _checked(payload: bytes, planned: Plan, retrieval_ms: int) -> LookUp:
     if len(payload) > ANSWER_BYTES_MAX:
         detail = f"the answer has {len(payload)} bytes; at most {ANSWER_BYTES_MAX} are read"
@@ -99,7 +109,7 @@ def _checked(payload: bytes, planned: Plan, retrieval_ms: int) -> LookUp:
     try:
         results = decode(payload, HintBatchAnswer).results
     except InvalidMessage:
-        return LookUp("error", retrieval_ms=retrieval_ms, detail="the answer is malformed")
+        return LookUp("error", retrieval_ms=retrieval_ms, detail=_refusal(payload))
     fault = fault_of(results, planned)
     if fault is not None:
         return LookUp("error", retrieval_ms=retrieval_ms, detail=fault)

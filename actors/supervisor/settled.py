@@ -7,6 +7,9 @@ from temporality.actors.supervisor.state import PendingCall, RunState
 from temporality.protocol.tool import ToolFailed, blob_of, content_of, outcome_name
 from temporality.protocol.turn import INPUT_CHARACTERS_MAX, RESULT_CHARACTERS_MAX, SettledCall, TurnSettled
 
+TOOL_CHARACTERS_MAX = 128
+"""Longest name of a tool: one that doesn't exist is the model's own words."""
+
 
 def settled_turn(state: RunState, texts: Mapping[str, str]) -> TurnSettled:
     """Return what evaluators may see of the settled turn: bounded and redacted (A17).
@@ -33,7 +36,7 @@ def _settled_call(
     failure = outcome if isinstance(outcome, ToolFailed) else None
     return SettledCall(
         call=call.call,
-        tool=call.tool,
+        tool=clean(call.tool, characters_max=TOOL_CHARACTERS_MAX).text,
         mcp_server=call.mcp_server,
         outcome=outcome_name(outcome),
         argument_digest=call.argument_digest,

@@ -41,7 +41,6 @@ from temporality.protocol.run import (
 )
 from temporality.protocol.tool import outcome_name
 from temporality.protocol.transcript import EMPTY_DIGEST, OpenTurn, extend_digest, fold
-from temporality.protocol.trigger import PRIMING
 from temporality.protocol.turn import RECENT_CALLS_MAX, RecentCall
 
 WAITING_CANDIDATES_MAX = 32
@@ -238,7 +237,7 @@ def _remember(state: RunState, fact: RunFact) -> RunState:
         case TurnClosed():
             return _turn_closed(state)
         case CandidateReceived():
-            return replace(state, waiting=(*state.waiting, fact)[-WAITING_CANDIDATES_MAX:])
+            return replace(state, waiting=(*state.waiting, fact))
         case _:
             return _remember_activation(state, fact)
 
@@ -285,15 +284,17 @@ def _remember_activation(state: RunState, fact: RunFact) -> RunState:
         keys_of_turn = {**state.turn_keys, fact.source_id: fact.situation_key}
         state = replace(state, turn_keys=keys_of_turn)
     match fact:
-        case ActivationRequested(trigger=trigger) if trigger == PRIMING:
+        case ActivationRequested() if state.status is Status.OPENING:
             activation = replace(known, pending={**known.pending, fact.activation_id: fact.situation_key})
-        case ActivationRequested(trigger=trigger, tool=tool):
+        case ActivationRequested(trigger=trigger, tool=tool, mcp_server=server):
             activation = replace(
                 known,
                 pending={**known.pending, fact.activation_id: fact.situation_key},
                 run_count=known.run_count + 1,
                 trigger_counts=_counted(known.trigger_counts, trigger),
-                tool_counts=_counted(known.tool_counts, tool) if tool else known.tool_counts,
+                tool_counts=(
+                    _counted(known.tool_counts, counted_tool(server, tool)) if tool else known.tool_counts
+                ),
             )
         case HintsQueried(activation_id=activation_id, result=result):
             key = known.pending.get(activation_id)
@@ -301,17 +302,22 @@ def _remember_activation(state: RunState, fact: RunFact) -> RunState:
             used = key is not None and result in ("success", "empty")
             keys = (*known.situation_keys, key) if used and key else known.situation_keys
             activation = replace(known, pending=pending, situation_keys=keys)
-        case HintDelivered(injected=False, reason="budget", knowledge_id=item, revision=revision):
+        case HintDelivered(too_large=True, knowledge_id=item, revision=revision):
             suppressed = {**known.suppressed_knowledge, item: Suppressed(reason="budget", revision=revision)}
             activation = replace(known, suppressed_knowledge=suppressed)
         case BlockInjected(knowledge_ids=items):
             new = tuple(item for item in items if item not in known.issued_knowledge_ids)
             activation = replace(known, issued_knowledge_ids=(*known.issued_knowledge_ids, *new))
-        case ActivationSettled(trigger=trigger, tokens=tokens) if trigger != PRIMING:
+        case ActivationSettled(tokens=tokens) if state.status is not Status.OPENING:
             activation = replace(known, tokens=known.tokens + tokens)
         case _:
             return state
     return replace(state, activation=activation)
+
+
+def counted_tool(mcp_server: str | None, tool: str) -> str:
+    """Name a tool for its limit: two servers may export one tool name (A32)."""
+    return f"{mcp_server}.{tool}" if mcp_server else tool
 
 
 def _counted(counts: dict[str, int], name: str) -> dict[str, int]:

@@ -7,13 +7,14 @@ answers on. A step that is never committed leaves nothing behind.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from anyio import to_thread
 from opentelemetry.trace import SpanKind
 
 from temporality.actors import conventions
 from temporality.actors.bus.port import AnswerTimeout, BusError, NoResponders
 from temporality.actors.host import Host, QuestionRefused, Received
 from temporality.actors.supervisor.barrier import LookUp, batch, close
-from temporality.actors.supervisor.decider import UnknownRun, call_model, decide
+from temporality.actors.supervisor.decider import UnknownRun, call_model, decide, too_many_turns
 from temporality.actors.supervisor.evaluators import Evaluators
 from temporality.actors.supervisor.planning import Proposal, plan, priming, proposals
 from temporality.actors.supervisor.retrieval import Retrieval
@@ -27,8 +28,16 @@ from temporality.protocol.codec import decode, encode
 from temporality.protocol.errors import InvalidMessage
 from temporality.protocol.message import TRACE_HEADER, Outgoing
 from temporality.protocol.run import InboxMessage, RunFact, RunFailed, ToolsFrozen, TurnClosed
-from temporality.protocol.tool import ListTools, ToolsAnswer, ToolsListed, ToolsUnavailable, blob_of
+from temporality.protocol.tool import (
+    ListTools,
+    ToolsAnswer,
+    ToolsListed,
+    ToolsUnavailable,
+    blob_of,
+    content_of,
+)
 from temporality.protocol.trigger import CandidateProposed
+from temporality.protocol.turn import TurnSettled
 
 TOOLS_TIMEOUT_S = 60.0
 """How long an executor may take to start an agent's MCP servers and list their tools."""
@@ -36,6 +45,9 @@ TOOLS_TIMEOUT_S = 60.0
 EXECUTOR_WAIT_S = 20.0
 EXECUTOR_RETRY_DELAY_S = 0.25
 """A run that starts while no executor is alive waits this long for one before it fails with a clear word."""
+
+CLEANED_IN_THE_LOOP_MAX = 4_096
+"""Characters of replies whose cleaning takes less than handing it to a thread does."""
 
 TABLES_CACHED_MAX = 64
 
@@ -107,7 +119,7 @@ class Steps:
             message = received.message
             kind = None
             if isinstance(message, CandidateProposed):
-                kind = self._evaluators.kind_of(message.instance)
+                kind = await self._kind_of(message.instance)
                 if kind is None:
                     step.refused[received.id] = UNKNOWN_TRIGGER
                     continue
@@ -129,35 +141,48 @@ class Steps:
             await self._barrier(step)
         return step
 
+    async def _kind_of(self, instance: str) -> str | None:
+        """Return an evaluator's kind; one that has only just started is looked for once more (A10)."""
+        kind = self._evaluators.kind_of(instance)
+        if kind is None:
+            await self._evaluators.renew_roster()
+            kind = self._evaluators.kind_of(instance)
+        return kind
+
     async def _barrier(self, step: Step) -> None:
         """Close the open barrier: ask, look up, choose, and decide the next model call."""
         started = self._host.clock.monotonic()
         turn = step.state.status is Status.SETTLED
-        answered: tuple[str, ...] = ()
+        if turn and step.state.turn >= step.state.spec.limits.turns_max:
+            # No request follows, so nothing can be injected into one.
+            step.add(too_many_turns(step.state))
+            return
         if turn:
-            proposed, answered = await self._gather(step)
+            settled = await self._settled(step.state)
+            proposed, answered = await self._gather(step, settled)
+            await self._look_up(step, proposed, settled)
+            elapsed_ms = round((self._host.clock.monotonic() - started) * 1000)
+            step.add([TurnClosed(turn=step.state.turn, evaluators=answered, barrier_ms=elapsed_ms)])
         else:
             await self._freeze_tools(step)
             if step.state.status is not Status.OPENING:
                 return
-            proposed = priming(step.state)
-        await self._look_up(step, proposed)
-        if turn:
-            elapsed_ms = round((self._host.clock.monotonic() - started) * 1000)
-            step.add([TurnClosed(turn=step.state.turn, evaluators=answered, barrier_ms=elapsed_ms)])
-        limit = step.state.spec.limits.turns_max
-        if step.state.turn >= limit:
-            what = f"the run has taken {limit} turns without an answer"
-            step.add(
-                [RunFailed(where="limits.turns_max", what=what, do="raise the limit, or split the task")]
-            )
-            return
+            await self._look_up(step, priming(step.state), None)
         called, request = call_model(step.state)
         step.add([called], [request])
 
-    async def _gather(self, step: Step) -> tuple[list[Proposal], tuple[str, ...]]:
+    async def _settled(self, state: RunState) -> TurnSettled:
+        """Return what evaluators may see; long contents are cleaned beside the loop, which has leases to
+        keep.
+        """
+        texts = await self._texts(state)
+        characters = sum(len(content_of(reply)) for reply in state.open.replies.values())
+        if characters + sum(map(len, texts.values())) <= CLEANED_IN_THE_LOOP_MAX:
+            return settled_turn(state, texts)
+        return await to_thread.run_sync(settled_turn, state, texts)
+
+    async def _gather(self, step: Step, settled: TurnSettled) -> tuple[list[Proposal], tuple[str, ...]]:
         state = step.state
-        settled = settled_turn(state, await self._texts(state))
         gathered = await self._evaluators.ask(
             settled,
             deadline_ms=state.spec.activation.deadlines.evaluators_ms,
@@ -168,10 +193,11 @@ class Steps:
         step.add(facts)
         return proposed, tuple(kind for kind, _ in gathered.answers)
 
-    async def _look_up(self, step: Step, proposed: Sequence[Proposal]) -> None:
+    async def _look_up(self, step: Step, proposed: Sequence[Proposal], settled: TurnSettled | None) -> None:
         if not proposed:
             return
-        planned = plan(step.state, proposed, breaker_open=self._retrieval.breaker_open)
+        breaker_open = self._retrieval.breaker_open
+        planned = plan(step.state, proposed, settled=settled, breaker_open=breaker_open)
         step.add(planned.facts)
         if not planned.activations:
             return

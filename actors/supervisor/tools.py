@@ -2,6 +2,10 @@
 
 The list is fixed before a turn and named by the digest of its bytes, so checking a call against it is as
 reproducible as any other decision.
+
+A schema is somebody else's program. It is read here for types, names and numbers only: regular expressions
+are left out (one may take hours), references are followed inside the schema only (one may name a URL), and a
+schema that can't be applied allows everything, since the tool's own server checks for itself.
 """
 
 import fnmatch
@@ -12,6 +16,7 @@ from typing import Any
 import msgspec
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
+from referencing import Registry
 
 from temporality.protocol.agent import PolicySpec
 from temporality.protocol.codec import decode, encode_canonical
@@ -60,7 +65,10 @@ class ToolTable:
             raise InvalidArguments(f"the arguments are not valid JSON: {error}") from error
         if not isinstance(parsed, dict):
             raise InvalidArguments(f"the arguments must be a JSON object, not {type(parsed).__name__}")
-        fault = best_match(self._validator(tool).iter_errors(parsed))
+        try:
+            fault = best_match(self._validator(tool).iter_errors(parsed))
+        except Exception:  # noqa: BLE001
+            return parsed  # a schema that breaks while it is applied says nothing about the arguments
         if fault is not None:
             raise InvalidArguments(f"{fault.json_path}: {fault.message}"[:DETAIL_CHARACTERS_MAX])
         return parsed
@@ -70,15 +78,34 @@ class ToolTable:
         if validator is None:
             schema: Mapping[str, Any] = tool.parameters or {"type": "object"}
             try:
+                schema = _without_patterns(schema)
                 Draft202012Validator.check_schema(schema)
-            except SchemaError:
-                # A server's broken schema must not make its tool unusable: the server checks for itself.
+            except (SchemaError, RecursionError):
                 schema = {"type": "object"}
-            validator = self._validators[tool.name] = Draft202012Validator(schema)
+            validator = self._validators[tool.name] = Draft202012Validator(schema, registry=Registry())
         return validator
 
 
 EMPTY_TABLE = ToolTable(())
+
+_PATTERNS = frozenset({"pattern", "patternProperties"})
+_MEANT_WITH_PATTERNS = frozenset({"additionalProperties", "unevaluatedProperties"})
+
+
+def _without_patterns(schema: Any) -> Any:
+    """Return the schema without regular expressions, and without what means something only beside them."""
+    if isinstance(schema, list):
+        return [_without_patterns(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    left_out = _PATTERNS | (_MEANT_WITH_PATTERNS if "patternProperties" in schema else frozenset())
+    return {
+        key: {name: _without_patterns(part) for name, part in value.items()}
+        if key == "properties" and isinstance(value, dict)
+        else _without_patterns(value)
+        for key, value in schema.items()
+        if key not in left_out
+    }
 
 
 def policy_name(tool: ToolDefinition) -> str:

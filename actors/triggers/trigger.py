@@ -12,14 +12,16 @@ from typing import Protocol, runtime_checkable
 
 from temporality.actors.triggers.tool_failed import ToolFailed
 from temporality.protocol.errors import UserError
-from temporality.protocol.trigger import PRIMING, Candidate, EmptyDiagnostic
+from temporality.protocol.trigger import (
+    KIND_LENGTH_MAX,
+    PRIMING,
+    Candidate,
+    EmptyDiagnostic,
+    is_kind,
+)
 from temporality.protocol.turn import TurnSettled
 
-KIND_LENGTH_MAX = 64
-"""Longest kind: it is a queue group, a metadata value and a column of every report."""
-
 DEFAULT_VERSION = "0.0.0"
-_KIND = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*\Z")
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?\Z")
 
 Finding = Candidate | EmptyDiagnostic
@@ -83,7 +85,7 @@ def checked(trigger: object, where: str) -> Trigger:
         raise UserError(where, "is no trigger: it has no method `evaluate`", "add evaluate(self, turn)")
     if kind is None:
         raise UserError(where, "has no `kind`", 'add a line like kind = "disk.full"')
-    if not isinstance(kind, str) or len(kind) > KIND_LENGTH_MAX or not _KIND.match(kind):
+    if not isinstance(kind, str) or not (is_kind(kind) or kind == PRIMING):
         raise UserError(
             where,
             f"its kind {str(kind)[:80]!r} is no kind",

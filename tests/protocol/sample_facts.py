@@ -288,6 +288,7 @@ FACTS: tuple[Any, ...] = (
         revision=7,
         injected=False,
         reason="budget",
+        too_large=True,
     ),
     ActivationSettled(
         activation_id="act-1",

@@ -47,6 +47,7 @@ TABLE = ToolTable(
             },
         ),
         ToolDefinition(name="git__log", tool="log", effect="none", mcp_server="git"),
+        ToolDefinition(name="hub__log", tool="log", effect="none", mcp_server="hub"),
         ToolDefinition(name="git__diff", tool="diff", effect="none", mcp_server="git"),
     )
 )
@@ -58,7 +59,10 @@ def agent(**changes: object) -> AgentSpec:
         "name": "tester",
         "instructions": "Do it.",
         "model": ModelSpec(name="m"),
-        "tools": ToolsSpec(mcp={"git": McpServerSpec(command="git")}, python=("m:look", "m:write")),
+        "tools": ToolsSpec(
+            mcp={"git": McpServerSpec(command="git"), "hub": McpServerSpec(command="hub")},
+            python=("m:look", "m:write"),
+        ),
         "priming": PrimingSpec(tokens=0),
         "activation": ActivationSpec(),
         **changes,
@@ -93,6 +97,7 @@ def answer(request: HintRequest, hints: Sequence[Hint]) -> HintResult:
         )
         for hint in hints
         if hint.knowledge_id not in request.issued_knowledge_ids
+        # As a retriever that does not withhold what could not fit: the supervisor must not rely on it.
     )
     return HintResult(
         activation_id=request.activation_id,

@@ -185,7 +185,73 @@ def test_hint_over_budget_is_neither_injected_nor_issued_nor_fetched_again() -> 
     assert injected(scene) == [("short",)]
     assert scene.state.activation.issued_knowledge_ids == ("short",)
     scene.turn(failed("no route to host"))
-    assert [request.suppressed_knowledge_ids for request in scene.looked_up[1]] == [("long",)]
+    assert [request.suppressed_knowledge_ids for request in scene.looked_up[1]] == [("long@1",)]
+
+
+def test_new_revision_of_a_hint_that_was_too_large_is_offered_again() -> None:
+    """A33: suppressed until the budget or its own revision changes."""
+    spec = agent(activation=ActivationSpec(tokens=ActivationTokens(hint=60)))
+    scene = Scene(spec=spec, knowledge=(item("k1", "word " * 100),)).start()
+    scene.turn(failed("quota exceeded"))
+    scene.turn(failed("no route to host"))
+    deliveries = [fact for fact in scene.of(HintDelivered) if isinstance(fact, HintDelivered)]
+    assert [(fact.reason, fact.too_large) for fact in deliveries] == [("budget", True), ("suppressed", False)]
+    scene.knowledge = (item("k1", "Use B.", revision=2),)
+    scene.turn(failed("permission denied"))
+    assert injected(scene) == [("k1",)]
+
+
+def test_hint_that_only_its_neighbours_left_no_room_for_is_not_suppressed() -> None:
+    """A33."""
+    knowledge = tuple(item(f"k{n}", "word " * 60) for n in range(4))
+    spec = agent(activation=ActivationSpec(tokens=ActivationTokens(activation=260)))
+    scene = Scene(spec=spec, knowledge=knowledge).start()
+    scene.turn(failed("quota exceeded"))
+    (first,) = injected(scene)
+    assert 0 < len(first) < 4
+    scene.turn(failed("no route to host"))
+    assert len(injected(scene)) == 2
+
+
+def test_tools_of_one_name_on_two_servers_have_a_limit_each() -> None:
+    """A32."""
+    spec = agent(activation=ActivationSpec(limits=ActivationLimits(tool=1)))
+    scene = Scene(spec=spec).start()
+    scene.turn(failed("quota exceeded"), tool="git__log")
+    scene.turn(failed("no route to host"), tool="hub__log")
+    assert skipped(scene) == []
+
+
+def test_kind_that_calls_itself_priming_passes_no_limit() -> None:
+    """A32: what primes is the message barrier, not a name."""
+    spec = agent(activation=ActivationSpec(triggers=("tool.failed",)))
+    scene = Scene(spec=spec).start()
+    (call,) = scene.model_calls(("look", "{}"))
+    scene.finish(call, failed("quota exceeded"))
+    posing = TurnEvaluated(instance="x", candidates=(Candidate(situation="s", call=call),))
+    scene.close_barrier([("task.priming", posing)])
+    assert skipped(scene) == ["disabled"]
+
+
+def test_flood_of_proposals_is_cut_and_said() -> None:
+    """A11: a commit holds what a barrier brings."""
+    scene = Scene().start()
+    (call,) = scene.model_calls(("look", "{}"))
+    scene.finish(call, failed("quota exceeded"))
+    many = [
+        (
+            f"kind.{k}",
+            TurnEvaluated(
+                instance="x",
+                candidates=tuple(Candidate(situation=f"s {chr(97 + n)}", call=call) for n in range(20)),
+            ),
+        )
+        for k in range(5)
+    ]
+    scene.close_barrier(many)
+    missed = [fact for fact in scene.of(EvaluatorMissed) if isinstance(fact, EvaluatorMissed)]
+    assert [(fact.kind, fact.reason) for fact in missed] == [("kind.3", "invalid"), ("kind.4", "invalid")]
+    assert len(scene.of(ActivationRequested)) + len(scene.of(ActivationSkipped)) == 64
 
 
 def test_tokens_of_a_run_are_counted_on_the_rendered_block() -> None:

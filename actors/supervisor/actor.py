@@ -117,12 +117,15 @@ class SupervisorActor:
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled; then give back what is held, give up the leases, and write the snapshots."""
         self._host.bus.on_reconnect(self._note_reconnect)
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(self._evaluators.run)
-            tasks.start_soon(self._saver.run)
-            tasks.start_soon(self._held.keep_alive)
-            tasks.start_soon(self._republish_after_reconnects)
-            await self._partitions.run(task_status=task_status)
+        try:
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(self._evaluators.run)
+                tasks.start_soon(self._saver.run)
+                tasks.start_soon(self._held.keep_alive)
+                tasks.start_soon(self._republish_after_reconnects)
+                await self._partitions.run(task_status=task_status)
+        finally:
+            await self._saver.finish()
 
     async def _serve_partition(
         self, partition: int, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED

@@ -47,17 +47,18 @@ class Saver:
         self._wake.set()
 
     async def run(self) -> None:
-        """Write snapshots until cancelled, then once more."""
-        try:
-            while True:
-                await self._wake.wait()
-                self._wake = anyio.Event()
-                if not await self._write():
-                    await self._clock.sleep_until(self._clock.monotonic() + RETRY_DELAY_S)
-                    self._wake.set()
-        finally:
-            with anyio.move_on_after(SHUTDOWN_S, shield=True):
-                await self._write()
+        """Write snapshots until cancelled; `finish` then writes what is left."""
+        while True:
+            await self._wake.wait()
+            self._wake = anyio.Event()
+            if not await self._write():
+                await self._clock.sleep_until(self._clock.monotonic() + RETRY_DELAY_S)
+                self._wake.set()
+
+    async def finish(self) -> None:
+        """Write what is due, also when cancelled: at most `SHUTDOWN_S`."""
+        with anyio.move_on_after(SHUTDOWN_S, shield=True):
+            await self._write()
 
     async def _write(self) -> bool:
         due, self._due, self._waiting_bytes = self._due, {}, 0
@@ -71,7 +72,7 @@ class Saver:
             self._put_back(due)
             return False
         except BaseException:
-            self._put_back(due)  # cancelled: they are written with the last ones
+            self._put_back(due)  # cancelled: `finish` writes them
             raise
         return True
 

@@ -41,8 +41,6 @@ T = TypeVar("T")
 
 PARTITIONS = 2
 TTL_S = 5.0
-TURNS_OF_LOOP = 50
-"""So many turns of the event loop without an end mean that everybody waits for time to pass."""
 
 
 class OwnLeases(MemoryBus):
@@ -71,13 +69,18 @@ class KillAt(CrashPoints):
 
 @dataclass
 class Supervisor:
-    """One supervisor process."""
+    """One supervisor process; `up` is set once it serves, or has died before."""
 
     name: str
     bus: MemoryBus
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    up: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
     killed: bool = False
+
+    def started(self, value: None = None) -> None:  # noqa: ARG002
+        """Be told that it serves."""
+        self.up.set()
 
     def kill(self) -> None:
         """End it as by `kill -9`: what it holds is not given back."""
@@ -133,19 +136,19 @@ class System:
             snapshots or self.snapshots,
         )
         self.supervisors.append(supervisor)
-        await self.soon(self.tasks.start(self._live, actor, supervisor))
+        self.tasks.start_soon(self._live, actor, supervisor)
+        await self.soon(supervisor.up.wait())
         return supervisor
 
-    async def _live(
-        self, actor: SupervisorActor, supervisor: Supervisor, *, task_status: anyio.abc.TaskStatus[None]
-    ) -> None:
+    async def _live(self, actor: SupervisorActor, supervisor: Supervisor) -> None:
         try:
             with supervisor.scope:
-                await actor.run(task_status=task_status)
+                await actor.run(task_status=supervisor)
         except BaseException:
             if not supervisor.killed:
                 raise
         finally:
+            supervisor.up.set()
             supervisor.ended.set()
             await supervisor.bus.aclose()
 
@@ -211,19 +214,23 @@ class System:
 
     @staticmethod
     async def _settle(task: "asyncio.Future[Any] | None") -> None:
-        for _ in range(TURNS_OF_LOOP):
+        """Let everybody go on until nobody has anything to do; asyncio has no public way to ask for that."""
+        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]  # noqa: SLF001
+        await asyncio.sleep(0)
+        while ready and not (task is not None and task.done()):  # noqa: ASYNC110
             await asyncio.sleep(0)
-            if task is not None and task.done():
-                return
 
     # --- what peers say --------------------------------------------------------------------------------
     async def tell(
         self, run: str, kind: str, message: Message | bytes, *, message_id: str | None = None
     ) -> str:
         """Put a message into a run's inbox; return its id."""
-        return await self.soon(self._tell(run, kind, message, message_id))
+        return await self.soon(self.publish(run, kind, message, message_id))
 
-    async def _tell(self, run: str, kind: str, message: Message | bytes, message_id: str | None) -> str:
+    async def publish(
+        self, run: str, kind: str, message: Message | bytes, message_id: str | None = None
+    ) -> str:
+        """As `tell`, for a peer that is a task of its own and lets others pass the time."""
         self._ids += 1
         message_id = message_id or f"told-{self._ids}"
         payload = message if isinstance(message, bytes) else encode(message)
@@ -252,7 +259,7 @@ class System:
     async def finish_together(self, outcomes: Sequence[tuple[ToolCall, ToolOutcome]]) -> None:
         """Report several outcomes in the same moment."""
         reports = [
-            self._tell(call.run, "outcome", ToolFinished(call=call.call, outcome=outcome), None)
+            self.publish(call.run, "outcome", ToolFinished(call=call.call, outcome=outcome))
             for call, outcome in outcomes
         ]
         await self.soon(asyncio.gather(*reports))
@@ -266,11 +273,28 @@ class System:
         """Take the next tool call."""
         return await self.soon(self._take(ToolCall))
 
+    def calls_of(self, kind: type[Message]) -> AsyncIterator[Delivery]:
+        """The queue of model or tool calls, for a peer that is a task of its own."""
+        return self._calls[kind]
+
     async def _take(self, kind: type[Any]) -> Any:
         delivery = await anext(self._calls[kind])
         await delivery.ack()
         self.taken.append(delivery)
         return decode(delivery.payload, kind)
+
+    async def until(self, kind: type[RunFact], *runs: str, within_s: float = 120.0) -> None:
+        """Wait until each of these runs has a fact of this kind."""
+
+        async def wait() -> None:
+            left = set(runs)
+            async with self.bus.follow(RUNS, subjects.all_commits()) as commits:
+                while left:
+                    commit = decode((await anext(commits)).payload, Commit)
+                    if any(isinstance(fact, kind) for fact in commit.facts):
+                        left.discard(commit.run)
+
+        await self.soon(wait(), within_s=within_s)
 
     async def commits(self, run: str = "r1") -> list[Stored]:
         """All commits of a run, as stored."""

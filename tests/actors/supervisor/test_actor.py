@@ -2,7 +2,6 @@
 
 from contextlib import asynccontextmanager
 
-import anyio
 import pytest
 
 from temporality.actors.supervisor.state import ENDED, Status
@@ -30,7 +29,7 @@ from temporality.protocol.trigger import Candidate, CandidateProposed
 from temporality.storage.snapshots import MemorySnapshots
 
 from .scenes import agent, failed, item, succeeded
-from .system import TTL_S, KillAt, System, model_reply, system
+from .system import TTL_S, KillAt, model_reply, system
 
 
 @asynccontextmanager
@@ -285,7 +284,7 @@ async def test_run_without_an_executor_that_answers_fails_with_what_to_do(execut
         if executor == "silent":
             on.faults.lose_next_message(subjects.ask("executor", "tools"))
         await on.start("r1", agent(tools=ToolsSpec(python=("m:f",))))
-        await on.soon(_until(on, RunFailed, "r1"), within_s=120.0)
+        await on.until(RunFailed, "r1")
         (ended,) = await on.of(RunFailed)
         words = "no tool executor is running" if executor == "absent" else "within 60 s"
         assert words in ended.what
@@ -394,10 +393,7 @@ async def test_killed_supervisors_runs_are_taken_over_within_the_leases_life_and
         killed_at = on.clock.monotonic()
         for call in calls:
             await on.tell(call.run, "reply", model_reply(call, content="done"))
-        async with anyio.create_task_group() as tasks:
-            for run in runs:
-                tasks.start_soon(_until, on, RunFinished, run)
-            await on.soon(_all_finished(on, runs))
+        await on.until(RunFinished, *runs)
         assert on.clock.monotonic() - killed_at <= TTL_S + 1.0
 
 
@@ -434,13 +430,3 @@ async def test_partition_that_was_away_brings_no_old_knowledge_back():
         await on.quiet(TTL_S)
         await on.finish(tool, succeeded())
         assert (await on.model_call()).turn == 2
-
-
-async def _until(on: System, kind: type, run: str) -> None:
-    while not await on.of(kind, run):
-        await anyio.lowlevel.checkpoint()
-
-
-async def _all_finished(on: System, runs: list[str]) -> None:
-    for run in runs:
-        await _until(on, RunFinished, run)

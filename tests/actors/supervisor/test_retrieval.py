@@ -46,9 +46,9 @@ class Asking:
 
     async def look_up(self) -> LookUp:
         """Look the one situation up."""
-        return await self.on.soon(self._look_up())
+        return await self.on.soon(self.looking_up())
 
-    async def _look_up(self) -> LookUp:
+    async def looking_up(self) -> LookUp:
         return await self.retrieval.look_up(
             self.batch, self.plan, project="default", deadline_ms=DEADLINE_MS, traceparent=None
         )
@@ -174,10 +174,10 @@ async def test_after_thirty_seconds_one_look_up_is_let_through_however_many_runs
         asking, _ = await tripped(on)
         await on.quiet(BREAKER_OPEN_S)
         assert not asking.retrieval.breaker_open
-        trial = asyncio.ensure_future(asking.look_up())
+        trial = asyncio.ensure_future(asking.looking_up())
         await on.quiet()
         assert asking.retrieval.breaker_open, "the next run's barrier, while the trial is under way"
-        assert (await trial).result == "timeout"
+        assert (await on.soon(trial)).result == "timeout"
         assert asking.retrieval.breaker_open
         await on.quiet(BREAKER_OPEN_S - 1.0)
         assert asking.retrieval.breaker_open, "a failed trial opens it for as long again"

@@ -9,6 +9,7 @@ empty answer is a result like any other, never an error (A23). Everything found 
 data: nothing in it selects code, a query or a file (A18).
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -224,6 +225,19 @@ class HintBatchAnswer(msgspec.Struct, frozen=True, kw_only=True):
 def revised_id(knowledge_id: str, revision: int) -> str:
     """Name one revision of an item; among suppressed ids it withholds that revision and older ones (A33)."""
     return f"{knowledge_id}@{revision}"
+
+
+def is_withheld(knowledge_id: str, revision: int, withheld: Collection[str]) -> bool:
+    """Tell whether an item's id, or this or a newer revision of it, is among `withheld` ones (A29, A33)."""
+    if knowledge_id in withheld:
+        return True
+    prefix = f"{knowledge_id}@"
+    return any(
+        entry.startswith(prefix)
+        and entry[len(prefix) :].isdecimal()
+        and int(entry[len(prefix) :]) >= revision
+        for entry in withheld
+    )
 
 
 def hint_id(activation_id: str, knowledge_id: str, revision: int) -> str:

@@ -15,7 +15,15 @@ from temporality.actors.retriever.query import Query, analyse
 from temporality.actors.retriever.ranking import MATCHER_VERSION, Statistics, Weigher
 from temporality.actors.retriever.selection import HONEST_ZERO, Cut, Weighed, is_covered, select
 from temporality.protocol.editorial import KnowledgeItem, KnowledgeState
-from temporality.protocol.hint import Hint, HintBatch, HintBatchAnswer, HintRequest, HintResult, hint_id
+from temporality.protocol.hint import (
+    Hint,
+    HintBatch,
+    HintBatchAnswer,
+    HintRequest,
+    HintResult,
+    hint_id,
+    is_withheld,
+)
 from temporality.storage.knowledge import KnowledgeIndex
 from temporality.storage.knowledge_search import CANDIDATES_MAX, Found, Snapshot, Viewer
 
@@ -54,8 +62,8 @@ def answer(
         snapshot.items, snapshot.length_mean, snapshot.frequencies({*query.weights, *query.keys})
     )
     found = snapshot.candidates(
-        {term: weight * statistics.weight(term) for term, weight in query.weights.items()},
-        {key: 1.0 + statistics.weight(key) for key in query.keys},
+        {term: weight * statistics.weights[term] for term, weight in query.weights.items()},
+        {key: 1.0 + statistics.weights[key] for key in query.keys},
         statistics.frequencies,
         viewer,
         excluded=excluded,
@@ -98,7 +106,7 @@ def _offers(
     offers: dict[str, Offer] = {}
     for each in found:
         offered = successors.get(each.knowledge_id, each)
-        if not offered.is_offerable or offered.knowledge_id in excluded:
+        if not offered.is_offerable or is_withheld(offered.knowledge_id, offered.item_key, excluded):
             continue
         weighed = Weighed(
             knowledge_id=offered.knowledge_id,

@@ -39,38 +39,39 @@ MATCHED_TERMS_MAX = 8
 
 
 class Statistics:
-    """The whole base: how many items, their mean length in terms, and in how many each term stands."""
+    """The whole base: how many items, their mean length in terms, and in how many each term stands.
+
+    `weights` maps each term of a known frequency to what it tells, from 1 (one item has it) towards 0 (all
+    have it); any other term weighs 1. They are worked out at once: an answer reads them thousands of times.
+    """
 
     def __init__(self, items: int, length_mean: float, frequencies: Mapping[str, int]) -> None:
         self.length_mean = length_mean
         self.frequencies = frequencies
+        self.weights = _Weights(_weights(items, frequencies))
         self._items = items
-        self._weight_of = _WeightOfFrequency(max(items, ITEMS_ASSUMED_MIN))
 
     def with_frequencies(self, more: Mapping[str, int]) -> "Statistics":
         """Return the same base with the frequencies of more terms known."""
-        return Statistics(self._items, self.length_mean, {**self.frequencies, **more})
+        extended = Statistics(self._items, self.length_mean, more)
+        extended.weights.update(self.weights)
+        extended.frequencies = {**more, **self.frequencies}
+        return extended
 
-    def weight(self, term: str) -> float:
-        """Return what `term` tells, from 1 (one item has it, or none) towards 0 (all have it)."""
-        return self._weight_of[self.frequencies.get(term, 1)]
+
+class _Weights(dict[str, float]):
+    def __missing__(self, term: str) -> float:
+        return 1.0
 
 
-class _WeightOfFrequency(dict[int, float]):
-    """The weight of a term by the number of items that have it: few numbers serve thousands of terms."""
-
-    def __init__(self, items: int) -> None:
-        super().__init__()
-        self._items = items
-        self._rarest = self._rarity(1)
-
-    def __missing__(self, frequency: int) -> float:
-        bounded = min(max(frequency, 1), self._items)
-        weight = self[frequency] = self._rarity(bounded) / self._rarest
-        return weight
-
-    def _rarity(self, frequency: int) -> float:
-        return math.log(1.0 + (self._items - frequency + 0.5) / (frequency + 0.5))
+def _weights(items: int, frequencies: Mapping[str, int]) -> dict[str, float]:
+    counted = max(items, ITEMS_ASSUMED_MIN)
+    log = math.log
+    rarest = log(1.0 + (counted - 0.5) / 1.5)
+    return {
+        term: log(1.0 + max(counted - frequency + 0.5, 0.5) / (frequency + 0.5)) / rarest
+        for term, frequency in frequencies.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +95,17 @@ class Evidence:
     kinds: frozenset[str]
 
 
-class _Weights(dict[str, float]):
-    """The weight of each term met so far: one look-up in a dictionary, thousands of times an answer."""
-
-    def __init__(self, statistics: Statistics) -> None:
-        super().__init__()
-        self._statistics = statistics
-
-    def __missing__(self, term: str) -> float:
-        weight = self[term] = self._statistics.weight(term)
-        return weight
-
-
 class Weigher:
-    """Weighs items against one query; keeps the weight of each term, so that it is worked out once."""
+    """Weighs items against one query.
+
+    Sums over sets are exact (`fsum`), so that they do not depend on the order of a set, which differs from
+    one process to the next: replicas agree to the last bit.
+    """
 
     def __init__(self, query: Query, statistics: Statistics) -> None:
         self._query = query
         self._length_mean = statistics.length_mean
-        self._weight = _Weights(statistics).__getitem__
+        self._weight = statistics.weights.__getitem__
         self._situation_mass = self._mass(query.situation) + self._pair_mass(query.situation_pairs)
         self._input_is_known = any(statistics.frequencies.get(term) for term in query.given)
 
@@ -131,7 +124,7 @@ class Weigher:
             # An item that names its tools speaks of them, not of all that their server does.
             exact = frozenset(each for each in exact if not each.startswith("server:"))
         kinds = frozenset(each.partition(":")[0] for each in exact)
-        score = said + EXAMPLE_WEIGHT * likeness + KEY_WEIGHT * sum(map(self._weight, exact))
+        score = said + EXAMPLE_WEIGHT * likeness + KEY_WEIGHT * self._mass(exact)
         if about_another_tool:
             score *= OTHER_TOOL_FACTOR
         mass = min(self._mass(counts), COVERED_MASS_MAX)
@@ -173,11 +166,11 @@ class Weigher:
         return best
 
     def _mass(self, terms: Iterable[str]) -> float:
-        return sum(map(self._weight, terms))
+        return math.fsum(map(self._weight, terms))
 
     def _pair_mass(self, neighbours: Iterable[Pair]) -> float:
         weight = self._weight
-        return sum([min(weight(first), weight(second)) for first, second in neighbours])
+        return math.fsum([min(weight(first), weight(second)) for first, second in neighbours])
 
 
 def _tier(kinds: frozenset[str]) -> Tier:

@@ -56,3 +56,11 @@ def test_words_of_the_task_are() -> None:
 
 def test_relative_path_in_the_task_names_what_it_is_about() -> None:
     assert found(trigger="task.priming", query="Compare main/branch of the repository.") == ["trunk"]
+
+
+def test_revision_that_could_not_fit_is_withheld_and_a_newer_one_is_not() -> None:
+    """A33: the items of a probe are revisions 1, 2 …, in their order."""
+    query = "Compare with the main branch of the repository."
+    assert found(query=query, suppressed_knowledge_ids=("trunk@1",)) == []
+    assert found(query=query, suppressed_knowledge_ids=("trunk@0",)) == ["trunk"]
+    assert found(query=query, suppressed_knowledge_ids=("trunk",)) == []

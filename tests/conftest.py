@@ -9,10 +9,17 @@ from pathlib import Path
 import anyio
 import nats
 import pytest
+from hypothesis import settings
 
 from temporality.actors.bus.nats import NatsBus, connect
 from temporality.deploy.embedded import EmbeddedServer
 from temporality.deploy.server_config import ClusterRoute, ServerUser
+
+settings.register_profile("everyday", deadline=None, max_examples=50)
+"""A busy machine is no failure, and each run draws other examples."""
+settings.register_profile("thorough", deadline=None, max_examples=2_000)
+"""For `pytest --hypothesis-profile thorough`, where a property is in doubt."""
+settings.load_profile("everyday")
 
 
 @pytest.fixture(scope="session")

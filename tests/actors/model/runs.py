@@ -1,18 +1,14 @@
 """A run whose commits a test writes to a real server, and a model caller that reads them."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from random import Random
 
-from temporality.actors.bus.nats import connect
 from temporality.actors.bus.port import Bus
 from temporality.actors.clock import SystemClock
 from temporality.actors.host import Host, Received
 from temporality.actors.model.actor import ModelActor, ModelSettings
 from temporality.actors.model.retry import Pause
 from temporality.actors.tracing import Tracing
-from temporality.deploy.embedded import embedded_server
 from temporality.protocol import subjects
 from temporality.protocol.agent import ModelSpec
 from temporality.protocol.codec import encode
@@ -25,7 +21,6 @@ from temporality.protocol.run import (
     RunFact,
     ToolReplied,
 )
-from temporality.protocol.streams import stream_specs
 from temporality.protocol.tool import ToolOutcome, ToolSucceeded
 from temporality.protocol.transcript import EMPTY_DIGEST, OpenTurn, extend_digest, fold
 
@@ -122,14 +117,6 @@ async def enqueue(bus: Bus, call: ModelCall, message_id: str) -> None:
     await bus.publish(
         subjects.model_pool("default"), encode(call), message_id=message_id, headers={ID_HEADER: message_id}
     )
-
-
-@asynccontextmanager
-async def live_bus(folder: Path) -> AsyncIterator[Bus]:
-    """Give the bus of a fresh server with all streams."""
-    async with embedded_server(folder, sync="default") as server, connect(server.url, name="test") as bus:
-        await bus.declare(stream_specs(4))
-        yield bus
 
 
 async def no_pause(_: float) -> None:

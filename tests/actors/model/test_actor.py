@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from temporality.actors.bus.nats import NatsBus
 from temporality.actors.clock import SystemClock, VirtualClock
 from temporality.actors.model.actor import FAULTS_MAX
 from temporality.actors.model.blobs import LAG_MAX_S, Blobs
@@ -30,14 +31,14 @@ from temporality.protocol.streams import INBOX, RUNS, WORK
 from temporality.protocol.tool import BlobRef, ToolDefinition, ToolFailed, ToolSucceeded
 
 from .histories import block, called
-from .runs import HELLO, SUCCESS, Run, answer, enqueue, live_bus, model_actor, received, scripted
+from .runs import HELLO, SUCCESS, Run, answer, enqueue, model_actor, received, scripted
 from .servers import scripted_model
 
 ALL_REPLIES = f"{subjects.PREFIX}.inbox.*.*.reply"
 
 
-async def test_call_from_the_queue_is_reported_to_the_inbox_of_its_run(tmp_path: Path) -> None:
-    async with live_bus(tmp_path) as bus, anyio.create_task_group() as tasks:
+async def test_call_from_the_queue_is_reported_to_the_inbox_of_its_run(bus: NatsBus) -> None:
+    async with anyio.create_task_group() as tasks:
         call = await Run(bus).start(scripted())
         await tasks.start(lambda task_status: model_actor(bus).run(task_status=task_status))
         await enqueue(bus, call, "c-1.0")
@@ -52,9 +53,9 @@ async def test_call_from_the_queue_is_reported_to_the_inbox_of_its_run(tmp_path:
     assert delivery.headers[CAUSE_HEADER] == "c-1.0"
 
 
-async def test_two_deliveries_of_one_call_leave_one_report(tmp_path: Path) -> None:
+async def test_two_deliveries_of_one_call_leave_one_report(bus: NatsBus) -> None:
     """Whether or not the repeat finds the first still under way, the run hears one answer."""
-    async with live_bus(tmp_path) as bus, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         call = await Run(bus).start(scripted())
         for message_id in ("first", "again"):
             await enqueue(bus, call, message_id)
@@ -69,11 +70,12 @@ async def test_two_deliveries_of_one_call_leave_one_report(tmp_path: Path) -> No
 
 
 async def test_request_holds_the_replies_in_call_order_and_then_the_block_as_the_server_got_it(
+    bus: NatsBus,
     tmp_path: Path,
 ) -> None:
     """A1, A2, A26, A39: read from the bytes that arrived at the HTTP server."""
     record = tmp_path / "requests.jsonl"
-    async with live_bus(tmp_path) as bus, scripted_model(HELLO, record=record) as url:
+    async with scripted_model(HELLO, record=record) as url:
         run = Run(bus)
         await run.start(ModelSpec(name="demo", base_url=url))
         calls = tuple(
@@ -101,10 +103,10 @@ async def test_request_holds_the_replies_in_call_order_and_then_the_block_as_the
     assert report.transcript_digest == run.digest
 
 
-async def test_later_request_begins_with_the_bytes_of_the_earlier_one(tmp_path: Path) -> None:
+async def test_later_request_begins_with_the_bytes_of_the_earlier_one(bus: NatsBus, tmp_path: Path) -> None:
     """A38: on the wire, over a warm and a cold cache."""
     record = tmp_path / "requests.jsonl"
-    async with live_bus(tmp_path) as bus, scripted_model(HELLO, record=record) as url:
+    async with scripted_model(HELLO, record=record) as url:
         run, actor = Run(bus), model_actor(bus)
         await answer(actor, await run.start(ModelSpec(name="demo", base_url=url)))
         await answer(actor, await run.turn(1, SUCCESS, ToolFailed(error_class="tool_error")))
@@ -117,10 +119,10 @@ async def test_later_request_begins_with_the_bytes_of_the_earlier_one(tmp_path: 
     assert lines[3] == lines[2]
 
 
-async def test_digest_that_differs_is_a_mismatch_and_nothing_is_sent(tmp_path: Path) -> None:
+async def test_digest_that_differs_is_a_mismatch_and_nothing_is_sent(bus: NatsBus, tmp_path: Path) -> None:
     """A26: no request without proof."""
     record = tmp_path / "requests.jsonl"
-    async with live_bus(tmp_path) as bus, scripted_model(HELLO, record=record) as url:
+    async with scripted_model(HELLO, record=record) as url:
         call = await Run(bus).start(ModelSpec(name="demo", base_url=url))
         wrong = msgspec.structs.replace(call, transcript_digest=hashlib.sha256(b"other").hexdigest())
         report = await answer(model_actor(bus), wrong)
@@ -130,13 +132,12 @@ async def test_digest_that_differs_is_a_mismatch_and_nothing_is_sent(tmp_path: P
     assert record.read_bytes() == b""
 
 
-async def test_cache_that_went_wrong_is_dropped_and_the_run_folded_anew(tmp_path: Path) -> None:
+async def test_cache_that_went_wrong_is_dropped_and_the_run_folded_anew(bus: NatsBus) -> None:
     """A call for an earlier point of the run is built from the first commit, and later ones still work."""
-    async with live_bus(tmp_path) as bus:
-        run, actor = Run(bus), model_actor(bus)
-        first = await run.start(scripted())
-        second = await run.turn(1, SUCCESS)
-        reports = [await answer(actor, call) for call in (second, first, second)]
+    run, actor = Run(bus), model_actor(bus)
+    first = await run.start(scripted())
+    second = await run.turn(1, SUCCESS)
+    reports = [await answer(actor, call) for call in (second, first, second)]
     assert [getattr(report, "transcript_digest", report) for report in reports] == [
         second.transcript_digest,
         first.transcript_digest,
@@ -144,20 +145,19 @@ async def test_cache_that_went_wrong_is_dropped_and_the_run_folded_anew(tmp_path
     ]
 
 
-async def test_commits_with_a_gap_are_refused(tmp_path: Path) -> None:
-    async with live_bus(tmp_path) as bus:
-        run = Run(bus)
-        await run.start(scripted())
-        await run.commit(number=3)
-        call = msgspec.structs.replace(run.call(2), upto=3)
-        report = await answer(model_actor(bus), call)
+async def test_commits_with_a_gap_are_refused(bus: NatsBus) -> None:
+    run = Run(bus)
+    await run.start(scripted())
+    await run.commit(number=3)
+    call = msgspec.structs.replace(run.call(2), upto=3)
+    report = await answer(model_actor(bus), call)
     assert isinstance(report, ModelFailed)
     assert "commit 3 follows commit 1" in report.message
 
 
-async def test_commit_that_comes_later_is_waited_for(tmp_path: Path) -> None:
+async def test_commit_that_comes_later_is_waited_for(bus: NatsBus) -> None:
     """A replica that lags."""
-    async with live_bus(tmp_path) as bus, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         run = Run(bus)
         first = await run.start(scripted())
         later = msgspec.structs.replace(first, upto=2)
@@ -176,10 +176,10 @@ async def test_commit_that_comes_later_is_waited_for(tmp_path: Path) -> None:
             await done.wait()
 
 
-async def test_call_for_a_run_without_commits_may_be_made_again_later(tmp_path: Path) -> None:
+async def test_call_for_a_run_without_commits_may_be_made_again_later(bus: NatsBus) -> None:
     """The wait for them has a deadline, which passes here in no time."""
     clock = VirtualClock()
-    async with live_bus(tmp_path) as bus, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         transcripts = Transcripts(bus, clock, Blobs(bus))
         failures: list[CallFailed] = []
 
@@ -197,11 +197,11 @@ async def test_call_for_a_run_without_commits_may_be_made_again_later(tmp_path: 
     assert clock.monotonic() == LAG_MAX_S
 
 
-async def test_reply_kept_in_a_blob_is_read_from_there(tmp_path: Path) -> None:
+async def test_reply_kept_in_a_blob_is_read_from_there(bus: NatsBus, tmp_path: Path) -> None:
     record = tmp_path / "requests.jsonl"
     text = "long " * 5000
     blob = BlobRef(digest=digest(text.encode()), bytes=len(text))
-    async with live_bus(tmp_path) as bus, scripted_model(HELLO, record=record) as url:
+    async with scripted_model(HELLO, record=record) as url:
         await bus.put_blob(blob.digest, text.encode())
         run = Run(bus)
         await run.start(ModelSpec(name="demo", base_url=url))
@@ -209,7 +209,7 @@ async def test_reply_kept_in_a_blob_is_read_from_there(tmp_path: Path) -> None:
     assert msgspec.json.decode(record.read_bytes())["body"]["messages"][-1]["content"] == text
 
 
-async def test_frozen_tools_are_offered_in_their_order(tmp_path: Path) -> None:
+async def test_frozen_tools_are_offered_in_their_order(bus: NatsBus, tmp_path: Path) -> None:
     record = tmp_path / "requests.jsonl"
     schema = {"type": "object", "properties": {"path": {"type": "string"}}}
     tools = encode(
@@ -218,7 +218,7 @@ async def test_frozen_tools_are_offered_in_their_order(tmp_path: Path) -> None:
             ToolDefinition(name="a", tool="a"),
         ]
     )
-    async with live_bus(tmp_path) as bus, scripted_model(HELLO, record=record) as url:
+    async with scripted_model(HELLO, record=record) as url:
         await bus.put_blob(digest(tools), tools)
         run = Run(bus)
         await run.start(ModelSpec(name="demo", base_url=url))
@@ -228,28 +228,26 @@ async def test_frozen_tools_are_offered_in_their_order(tmp_path: Path) -> None:
     assert sent[0]["function"] == {"name": "fs__read", "description": "Read.", "parameters": schema}
 
 
-async def test_failure_of_the_provider_is_reported_with_what_to_do(tmp_path: Path) -> None:
-    async with live_bus(tmp_path) as bus:
-        call = await Run(bus).start(ModelSpec(name="demo", api_key="${MY_KEY}"))
-        report = await answer(model_actor(bus), call)
+async def test_failure_of_the_provider_is_reported_with_what_to_do(bus: NatsBus) -> None:
+    call = await Run(bus).start(ModelSpec(name="demo", api_key="${MY_KEY}"))
+    report = await answer(model_actor(bus), call)
     assert isinstance(report, ModelFailed)
     assert report.error_class == "unauthorized"
     assert "MY_KEY" in report.message
     assert "MY_KEY" in report.do
 
 
-async def test_call_is_a_chat_span_under_the_trace_that_asked_for_it(tmp_path: Path) -> None:
+async def test_call_is_a_chat_span_under_the_trace_that_asked_for_it(bus: NatsBus) -> None:
     """A47 too: ids, names and counts only, no text of the conversation."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     asked_in = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    async with live_bus(tmp_path) as bus:
-        run = Run(bus)
-        actor = model_actor(bus, tracing=Tracing(provider))
-        call = await run.start(scripted(), task="secret task")
-        wrong = msgspec.structs.replace(call, transcript_digest="0")
-        (send,) = await actor.handle(dataclasses.replace(received(call), traceparent=asked_in))
-        await actor.handle(received(wrong))
+    run = Run(bus)
+    actor = model_actor(bus, tracing=Tracing(provider))
+    call = await run.start(scripted(), task="secret task")
+    wrong = msgspec.structs.replace(call, transcript_digest="0")
+    (send,) = await actor.handle(dataclasses.replace(received(call), traceparent=asked_in))
+    await actor.handle(received(wrong))
     good, bad = exporter.get_finished_spans()
     assert good.name == "chat demo"
     assert good.parent is not None
@@ -266,58 +264,56 @@ async def test_call_is_a_chat_span_under_the_trace_that_asked_for_it(tmp_path: P
     assert "secret" not in good.to_json() + bad.to_json()
 
 
-async def test_reply_too_large_for_a_commit_is_a_failure_not_a_stuck_run(tmp_path: Path) -> None:
-    async with live_bus(tmp_path) as bus:
-        call = await Run(bus).start(scripted(f"replies:\n- reply: {{content: {'x' * 100_000}}}\n"))
-        report = await answer(model_actor(bus), call)
+async def test_reply_too_large_for_a_commit_is_a_failure_not_a_stuck_run(bus: NatsBus) -> None:
+    call = await Run(bus).start(scripted(f"replies:\n- reply: {{content: {'x' * 100_000}}}\n"))
+    report = await answer(model_actor(bus), call)
     assert isinstance(report, ModelFailed)
     assert "100000 bytes" in report.message
 
 
-async def test_fault_of_our_own_is_told_to_the_run_after_a_few_deliveries(tmp_path: Path) -> None:
+async def test_fault_of_our_own_is_told_to_the_run_after_a_few_deliveries(bus: NatsBus) -> None:
     """A run must not wait for ever for a call that became a dead letter."""
-    async with live_bus(tmp_path) as bus:
-        await bus.publish(subjects.commit("run-1"), b'{"type":"commit"}', expected_last=0)
-        call = msgspec.structs.replace(Run(bus).call(1), upto=1)
-        actor = model_actor(bus)
-        with pytest.raises(Exception, match="Object missing"):
-            await actor.handle(received(call))
-        report = await answer(actor, call, delivered=FAULTS_MAX)
+    await bus.publish(subjects.commit("run-1"), b'{"type":"commit"}', expected_last=0)
+    call = msgspec.structs.replace(Run(bus).call(1), upto=1)
+    actor = model_actor(bus)
+    with pytest.raises(Exception, match="Object missing"):
+        await actor.handle(received(call))
+    report = await answer(actor, call, delivered=FAULTS_MAX)
     assert isinstance(report, ModelFailed)
     assert "InvalidMessage" in report.message
 
 
-async def test_thousand_turns_are_read_and_rendered_once(tmp_path: Path) -> None:
+async def test_thousand_turns_are_read_and_rendered_once(bus: NatsBus) -> None:
     """A38 and the cost of a turn: after turn 1,000 only what is new is read, folded, rendered and encoded."""
-    async with live_bus(tmp_path) as bus:
-        run = Run(bus)
-        await run.start(scripted())
-        transcripts = Transcripts(bus, SystemClock(), Blobs(bus))
-        for turn in range(1, 1000):
-            call = await run.turn(turn, SUCCESS)
-        before = await transcripts.of(call)
-        # What was read before is gone from the server: only new commits can be read now.
-        last = await bus.last(RUNS, subjects.commit(run.run))
-        assert last is not None
-        await bus.purge(RUNS, subjects.commit(run.run), below=last.sequence)
-        after = await transcripts.of(await run.turn(1000, SUCCESS))
+    run = Run(bus)
+    await run.start(scripted())
+    transcripts = Transcripts(bus, SystemClock(), Blobs(bus))
+    for turn in range(1, 1000):
+        call = await run.turn(turn, SUCCESS)
+    before = await transcripts.of(call)
+    # What was read before is gone from the server: only new commits can be read now.
+    last = await bus.last(RUNS, subjects.commit(run.run))
+    assert last is not None
+    await bus.purge(RUNS, subjects.commit(run.run), below=last.sequence)
+    after = await transcripts.of(await run.turn(1000, SUCCESS))
     assert len(before.messages) == 2 + 2 * 999
     assert len(after.messages) == len(before.messages) + 2
     assert all(new is old for new, old in zip(after.encoded, before.encoded, strict=False))
 
 
-async def test_caches_are_bounded_by_bytes(tmp_path: Path) -> None:
-    async with live_bus(tmp_path) as bus:
-        transcripts = Transcripts(bus, SystemClock(), Blobs(bus), bytes_max=100)
-        calls = [await Run(bus, name).start(scripted(), task="x" * 60) for name in ("run-1", "run-2")]
-        first = await transcripts.of(calls[0])
-        await transcripts.of(calls[1])
-        again = await transcripts.of(calls[0])
+async def test_caches_are_bounded_by_bytes(bus: NatsBus) -> None:
+    transcripts = Transcripts(bus, SystemClock(), Blobs(bus), bytes_max=100)
+    calls = [await Run(bus, name).start(scripted(), task="x" * 60) for name in ("run-1", "run-2")]
+    first = await transcripts.of(calls[0])
+    await transcripts.of(calls[1])
+    again = await transcripts.of(calls[0])
     assert again.encoded == first.encoded
     assert again.encoded[1] is not first.encoded[1]
 
 
-async def test_repeat_of_a_call_that_is_being_answered_waits_for_that_answer(tmp_path: Path) -> None:
+async def test_repeat_of_a_call_that_is_being_answered_waits_for_that_answer(
+    bus: NatsBus, tmp_path: Path
+) -> None:
     """What a supervisor sends again after a reconnect is paid once."""
     record = tmp_path / "requests.jsonl"
     release = anyio.Event()
@@ -326,7 +322,7 @@ async def test_repeat_of_a_call_that_is_being_answered_waits_for_that_answer(tmp
         await release.wait()
 
     script = 'replies: [{fail: {status: 503, times: 1}}, {reply: {content: "hello"}}]'
-    async with live_bus(tmp_path) as bus, scripted_model(script, record=record) as url:
+    async with scripted_model(script, record=record) as url:
         call = await Run(bus).start(ModelSpec(name="demo", base_url=url))
         actor = model_actor(bus, pause=held_pause)
         reports: list[ModelCompleted | ModelFailed] = []

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,6 +19,13 @@ from temporality.protocol.agent import ModelSpec
 from .servers import openai_provider, request, scripted_model, user
 
 SAYS_HELLO = 'replies: [{reply: {content: "hello"}}]'
+
+
+@pytest.fixture(scope="module")
+async def hanging() -> AsyncIterator[str]:
+    """Serve a model that never answers; a server that stops waits for what it has not answered, so once."""
+    async with scripted_model("replies: [{fail: {hang_s: 600}}]") as url:
+        yield url
 
 
 def spec(base_url: str | None, **fields: Any) -> ModelSpec:
@@ -201,9 +209,9 @@ async def test_answer_that_breaks_off_is_a_connection_failure_and_retried() -> N
     assert reply.content == "hello"
 
 
-async def test_server_that_hangs_ends_as_a_timeout_for_a_timer_to_repeat() -> None:
-    async with scripted_model("replies: [{fail: {hang_s: 600}}]") as url, openai_provider() as provider:
-        failure = await failure_of(provider, spec(url, request_timeout_s=0.2))
+async def test_server_that_hangs_ends_as_a_timeout_for_a_timer_to_repeat(hanging: str) -> None:
+    async with openai_provider() as provider:
+        failure = await failure_of(provider, spec(hanging, request_timeout_s=0.2))
     assert failure.error_class == "timeout"
     assert retry_later_s(failure) == RETRY_LATER_S
 
@@ -233,11 +241,10 @@ async def test_address_made_of_secrets_is_told_by_scheme_host_and_port_only(addr
     assert not [word for word in hidden if word in failure.message]
 
 
-async def test_hanging_server_is_told_without_the_secrets_in_its_address() -> None:
+async def test_hanging_server_is_told_without_the_secrets_in_its_address(hanging: str) -> None:
     """A47."""
-    script = "replies: [{fail: {hang_s: 600}}]"
-    async with scripted_model(script) as url, openai_provider({"WHO": "ann:hunter2"}) as provider:
-        host = url.removeprefix("http://").removesuffix("/v1")
+    async with openai_provider({"WHO": "ann:hunter2"}) as provider:
+        host = hanging.removeprefix("http://").removesuffix("/v1")
         failure = await failure_of(provider, spec(f"http://${{WHO}}@{host}/v1", request_timeout_s=0.2))
     assert failure.message == f"no reply from http://{host} within 0.2 s"
 
@@ -249,10 +256,10 @@ async def test_params_can_not_replace_the_messages() -> None:
     assert "`messages`" in failure.message
 
 
-async def test_cancelled_attempt_ends_at_once() -> None:
-    async with scripted_model("replies: [{fail: {hang_s: 600}}]") as url, openai_provider() as provider:
+async def test_cancelled_attempt_ends_at_once(hanging: str) -> None:
+    async with openai_provider() as provider:
         with anyio.move_on_after(0.2) as scope:
-            await provider.attempt(request([user("hi")], spec(url)))
+            await provider.attempt(request([user("hi")], spec(hanging)))
     assert scope.cancelled_caught
 
 

@@ -1,6 +1,7 @@
 """The scripted server: what it records, what it refuses, and that the in-process provider is its twin."""
 
 import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,8 +25,15 @@ from .servers import NOON, assistant, openai_provider, request, scripted_model, 
 HELLO = "replies:\n- reply: {content: hello}\n"
 
 
+@pytest.fixture(scope="module")
+async def hello() -> AsyncIterator[str]:
+    """Serve a script that answers everything."""
+    async with scripted_model(HELLO) as url:
+        yield url
+
+
 async def post(url: str, content: bytes, headers: dict[str, str] | None = None) -> httpx2.Response:
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(verify=False) as client:  # no certificates to read for a port of ours
         return await client.post(f"{url}/chat/completions", content=content, headers=headers)
 
 
@@ -74,10 +82,9 @@ async def test_request_is_on_record_even_if_its_answer_never_comes(tmp_path: Pat
         ),
     ],
 )
-async def test_request_that_a_provider_would_refuse_gets_400(body: bytes, message: str) -> None:
+async def test_request_that_a_provider_would_refuse_gets_400(hello: str, body: bytes, message: str) -> None:
     """A2."""
-    async with scripted_model(HELLO) as url:
-        response = await post(url, body)
+    response = await post(hello, body)
     assert response.status_code == 400
     assert message in response.json()["error"]["message"]
 
@@ -113,7 +120,7 @@ async def test_request_without_a_rule_gets_500_and_says_so() -> None:
 
 
 async def test_models_are_listed() -> None:
-    async with scripted_model("model: demo\n" + HELLO) as url, httpx2.AsyncClient() as client:
+    async with scripted_model("model: demo\n" + HELLO) as url, httpx2.AsyncClient(verify=False) as client:
         models = (await client.get(f"{url}/models")).json()
     assert [model["id"] for model in models["data"]] == ["demo"]
 
@@ -144,6 +151,13 @@ replies:
 """
 
 
+@pytest.fixture(scope="module")
+async def over_http() -> AsyncIterator[tuple[Provider, ModelSpec]]:
+    """Serve the twins' script; give a provider that asks the server, and the model to ask it for."""
+    async with scripted_model(TWINS) as url, openai_provider() as provider:
+        yield provider, ModelSpec(name="demo", base_url=url, request_timeout_s=0.3)
+
+
 async def outcome(provider: Provider, spec: ModelSpec, text: str) -> tuple[Any, ...]:
     """Return what the caller of a provider sees: reply or failure, and the pauses before it."""
     pauses: list[float] = []
@@ -164,13 +178,12 @@ async def outcome(provider: Provider, spec: ModelSpec, text: str) -> tuple[Any, 
 @pytest.mark.parametrize(
     "text", ["call", "busy", "credit", "key", "down", "broken", "cut", "slow", "nothing"]
 )
-async def test_provider_in_process_answers_as_the_server_does(text: str) -> None:
+async def test_provider_in_process_answers_as_the_server_does(
+    over_http: tuple[Provider, ModelSpec], text: str
+) -> None:
     in_process = ModelSpec(provider="scripted", name="demo", script=TWINS, request_timeout_s=0.3)
-    async with scripted_model(TWINS) as url, openai_provider() as provider:
-        over_http = ModelSpec(name="demo", base_url=url, request_timeout_s=0.3)
-        assert await outcome(ScriptedProvider(now=lambda: NOON), in_process, text) == await outcome(
-            provider, over_http, text
-        )
+    twin = ScriptedProvider(now=lambda: NOON)
+    assert await outcome(twin, in_process, text) == await outcome(*over_http, text)
 
 
 async def test_script_may_be_a_file_and_is_read_again_when_it_changes(tmp_path: Path) -> None:

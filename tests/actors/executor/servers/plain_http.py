@@ -39,11 +39,8 @@ class Endpoint(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._begin(HTTPStatus.OK, "content-length: 0")
 
-    def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
-
     def _begin(self, status: HTTPStatus, *headers: str) -> None:
-        self.send_response(status)
+        self.send_response_only(status)
         for header in (f"mcp-session-id: {SESSION}", *headers):
             name, _, value = header.partition(": ")
             self.send_header(name, value)

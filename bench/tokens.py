@@ -4,7 +4,7 @@
 
 A budget is kept by an estimate that is rarely too low, so what counts is the share of texts that take more
 tokens than estimated, and by how much; being too high only leaves a little of the budget unused. The usual
-rule of four characters a token runs beside it. The tokenizers come with the extra `tokens`, with their
+rule of four characters a token runs beside it. The tokenizers come with the group `dev`, with their
 vocabularies; without it there is nothing to compare with. Kinds of text: this project's own prose, code and
 paths, sentences in other scripts, and logs and command output if the measuring data is there.
 """
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from toktok import batch_count  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
-        print("tokens: skipped, no tokenizer to compare with (pip install 'temporality[tokens]')")
+        print("tokens: skipped, no tokenizer to compare with (pip install toktok-rs)")
         return 0
     found = (*own_texts(), *measured_texts(options.data))
     kinds = {kind: [text for text in texts if text.strip()][:TEXTS_MAX] for kind, texts in found}

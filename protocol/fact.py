@@ -15,7 +15,8 @@ EXCERPT_CHARACTERS_MAX = 300
 class PublicFact(Message, frozen=True, kw_only=True, tag="fact"):
     """One public fact: its `kind` (`tool.replied`, `hint.delivery` …), its cause, and its fields in `data`.
 
-    `at` is the wall time of the decision (RFC 3339, UTC). Delivered at least once, in order within a run.
+    `at` is the wall time of the decision (RFC 3339, UTC). Delivered at least once; `number` and `index` say
+    in which order the facts of a run became true, and after a failure they may be stored in another.
     """
 
     id: str

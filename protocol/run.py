@@ -4,8 +4,6 @@ A run is a sequence of commits on one subject. Everything that is known of it (s
 facts, timelines) is a fold of them, so this file is the vocabulary of the whole system.
 """
 
-from typing import Literal
-
 from msgspec import field
 
 from temporality.protocol.activation import BarrierFact
@@ -190,8 +188,6 @@ RunFact = (
     | RunCancelled
 )
 
-EndedBy = Literal["finished", "failed", "cancelled"]
-
 
 class Commit(Message, frozen=True, kw_only=True, tag="commit"):
     """One step of a run: the facts that became true together, and the messages they owe.
@@ -212,9 +208,9 @@ class Commit(Message, frozen=True, kw_only=True, tag="commit"):
 
 
 def commit_id(commit: Commit) -> str:
-    """Derive a commit's own id from its content, trace context apart.
+    """Derive a commit's own id from its content, the trace root in a run's first fact included.
 
-    Two owners of one message may hold different barrier results, so the message's id is not enough to tell
+    The traces of its own handling are in headers and no part of it. Two owners of one message may hold different barrier results, so the message's id is not enough to tell
     after a lost acknowledgement whose commit was stored.
     """
     content = encode_canonical(

@@ -23,7 +23,7 @@ FACTS_ALL = (f"{PREFIX}.fact.>",)
 KNOWLEDGE_ALL = (f"{PREFIX}.knowledge.*.*",)
 DEAD_ALL = (f"{PREFIX}.dead.>",)
 
-INBOX_KINDS = ("command", "reply", "outcome", "candidate", "timer", "child")
+INBOX_KINDS = ("command", "reply", "outcome", "candidate", "timer")
 
 
 def subject_token(text: str) -> str:
@@ -152,8 +152,3 @@ def all_hints_find() -> str:
 def ask(actor: str, question: str) -> str:
     """Name a question with a deadline that one live process of `actor` answers."""
     return f"{PREFIX}.ask.{subject_token(actor)}.{subject_token(question)}"
-
-
-def run_stream(run: str) -> str:
-    """Name the core subject on which viewers follow a run's progress (best effort, may drop)."""
-    return f"{PREFIX}.stream.{subject_token(run)}"

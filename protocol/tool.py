@@ -96,7 +96,7 @@ class ToolCall(Message, frozen=True, kw_only=True, tag="tool.call"):
     """Ask an executor to run one call (stream WORK, at least once; `call` makes a repeat recognisable).
 
     `arguments` is the JSON object that the supervisor checked against the tool's schema. `mcp` or `python`
-    says how to reach the tool; secrets in it are `${NAME}` references. `number` is the turn.
+    says how to reach the tool; secrets in it are `${NAME}` references.
     """
 
     run: str

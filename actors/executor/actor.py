@@ -20,9 +20,10 @@ from temporality.actors.executor.operations import Operations
 from temporality.actors.executor.outcome import outcome_of
 from temporality.actors.executor.python import PythonTools
 from temporality.actors.executor.settings import ExecutorSettings
-from temporality.actors.host import Asked, Host, Received, Send
+from temporality.actors.host import DELIVERIES_MAX, Asked, Host, Received, Send
 from temporality.actors.running import Running
 from temporality.protocol import subjects
+from temporality.protocol.errors import WorldError, fault
 from temporality.protocol.message import TRACE_HEADER
 from temporality.protocol.streams import WORK
 from temporality.protocol.tool import (
@@ -109,7 +110,7 @@ class ExecutorActor:
             parent=received.traceparent or "",
             attributes=_attributes(received),
         ) as span:
-            finished = await self._running.join_or_run(f"{call.run}/{call.call}", self._settling(received))
+            finished = await self._finished_or_given_up(received)
             if finished is None:
                 return ()
             _describe(span, finished)
@@ -121,6 +122,22 @@ class ExecutorActor:
                     traceparent=self._host.tracing.traceparent(),
                 )
             ]
+
+    async def _finished_or_given_up(self, received: Received[ToolCall]) -> ToolFinished | None:
+        """Settle a call; one on which our own code keeps failing is answered before it becomes a dead letter.
+
+        Its run would wait for ever for an answer that nobody will give.
+        """
+        call = received.message
+        try:
+            return await self._running.join_or_run(f"{call.run}/{call.call}", self._settling(received))
+        except WorldError:
+            raise
+        except Exception as error:
+            if received.delivered < DELIVERIES_MAX:
+                raise
+            self._host.log.error("call %s is given up: %s", call.call, fault(error))
+            return ToolFinished(call=call.call, outcome=INTERRUPTED)
 
     def _settling(self, received: Received[ToolCall]) -> Callable[[], Awaitable[ToolFinished | None]]:
         async def settle() -> ToolFinished | None:

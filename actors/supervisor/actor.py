@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind
 
 from temporality.actors import conventions
 from temporality.actors.bus.port import BusError, Delivery
-from temporality.actors.host import Held, Host, Received
+from temporality.actors.host import DELIVERIES_MAX, Held, Host, Received
 from temporality.actors.supervisor.commits import (
     StoredCommit,
     append,
@@ -35,7 +35,7 @@ from temporality.actors.supervisor.state import ENDED, Status
 from temporality.actors.supervisor.steps import Refusal, Step, Steps
 from temporality.protocol import subjects
 from temporality.protocol.codec import encode
-from temporality.protocol.errors import InvalidSubject
+from temporality.protocol.errors import InvalidSubject, WorldError, fault
 from temporality.protocol.run import (
     COMMIT_BYTES_MAX,
     INBOX_KIND_TYPES,
@@ -203,11 +203,28 @@ class SupervisorActor:
                         self._saver.save(loaded.snapshot())
                     return
                 owned.runs.pop(run, None)
-        except BaseException:
+        except BaseException as error:
             # What this process believes of the run may be ahead of the log or behind it: load it anew.
             owned.runs.pop(run, None)
+            ours = isinstance(error, Exception) and not isinstance(error, WorldError)
+            if ours and any(delivery.delivered >= DELIVERIES_MAX for delivery in deliveries):
+                await self._fail(run, error)
             raise
         raise RaceLost(f"another supervisor keeps committing to {run}")
+
+    async def _fail(self, run: str, error: BaseException) -> None:
+        """End a run one of whose messages is about to be given up: nothing else would ever go on with it."""
+        loaded = await load_run(self._host.bus, self._snapshots, run, self._host.log)
+        if loaded.state.status is Status.NEW or loaded.state.status in ENDED:
+            return
+        step = Step(loaded.state)
+        what = f"a message of the run could not be handled: {fault(error)}"
+        step.add(
+            [RunFailed(where="supervisor", what=what, do="it is among the dead letters; please report it")]
+        )
+        commit = self._commit(loaded, step, ())
+        if commit is not None:
+            await append(self._host.bus, commit, traceparent=loaded.state.traceparent)
 
     async def _load(self, run: str, owned: _Partition) -> LoadedRun:
         loaded = await load_run(self._host.bus, self._snapshots, run, self._host.log)

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from queue import LifoQueue
 from typing import TypeVar
+from weakref import finalize
 
 import anyio
 from anyio import to_thread
@@ -122,7 +123,10 @@ async def open_knowledge(path: Path, analyser: Analyser) -> AsyncIterator[Knowle
 
 
 def in_memory(items: Iterable[KnowledgeItem], analyser: Analyser) -> Snapshot:
-    """Return the index of `items` alone, numbered in their order, for a process that only looks things up."""
+    """Return the index of `items` alone, numbered in their order, for a process that only looks things up.
+
+    Its connection is closed when nobody holds the snapshot any more.
+    """
     connection = connect(None, schema=SCHEMA)
     knowledge_fold.prepare(connection, analyser.version)
     records = (
@@ -133,4 +137,6 @@ def in_memory(items: Iterable[KnowledgeItem], analyser: Analyser) -> Snapshot:
         for number, item in enumerate(items, start=1)
     )
     knowledge_fold.fold(connection, analyser, records)
-    return Snapshot(connection)
+    snapshot = Snapshot(connection)
+    finalize(snapshot, connection.close)
+    return snapshot

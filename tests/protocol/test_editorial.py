@@ -56,7 +56,13 @@ def test_derived_id_is_that_of_the_content_and_not_of_the_decision() -> None:
     whole = item(**WHOLE)
     for decision in ({"state": "challenged"}, {"reviewed_by": "policy"}, {"knowledge_id": "ticket"}):
         assert content_id(item(**WHOLE, **decision)) == content_id(whole)
-    for content in ({"proposition": "Another."}, {"tools": []}, {"scope": {}}, {"valid_until": "2027-02-01"}):
+    changes: list[dict[str, Any]] = [
+        {"proposition": "Another."},
+        {"tools": []},
+        {"scope": {}},
+        {"valid_until": "2027-02-01"},
+    ]
+    for content in changes:
         assert content_id(item(**{**WHOLE, **content})) != content_id(whole)
 
 

@@ -10,10 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from temporality.actors.redaction import redact
 from temporality.protocol.tool import EffectKnown
 
 DATA_BYTES_MAX = 32_768
 """Structured results above this are left out of the outcome (the text stays), so that it fits a commit."""
+
+CUT_MARGIN_CHARACTERS = 4_096
+"""Looked over on each side of a cut: a secret across it is left out as a whole. Half of one can't be known as
+a secret any more, and would get into what others may read."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -59,6 +64,8 @@ def cap(text: str, bytes_max: int) -> str:
     room = bytes_max - len(_cut_line(len(whole)).encode())
     head = whole[: room * 2 // 3].decode(errors="ignore")
     tail = whole[len(whole) - room // 3 :].decode(errors="ignore")
+    start, end = _around_secrets(text, len(head), len(text) - len(tail))
+    head, tail = text[:start], text[end:]
     left_out = len(whole) - len(head.encode()) - len(tail.encode())
     return f"{head}{_cut_line(left_out)}{tail}"
 
@@ -72,4 +79,19 @@ def shorten(text: str, characters_max: int) -> str:
     if len(text) <= characters_max:
         return text
     head = characters_max * 2 // 3
-    return f"{text[:head]} … {text[len(text) - (characters_max - head) :]}"
+    start, end = _around_secrets(text, head, len(text) - (characters_max - head))
+    return f"{text[:start]} … {text[end:]}"
+
+
+def _around_secrets(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the cut from `start` to `end`, widened so that no piece of a secret is left beside it (A17)."""
+    before, after = start, end
+    first = max(0, start - CUT_MARGIN_CHARACTERS)
+    for found in redact(text[first : start + CUT_MARGIN_CHARACTERS]).found:
+        if found.start < start - first < found.end:
+            before = min(before, first + found.start)
+    first = max(0, end - CUT_MARGIN_CHARACTERS)
+    for found in redact(text[first : end + CUT_MARGIN_CHARACTERS]).found:
+        if found.start < end - first < found.end:
+            after = max(after, first + found.end)
+    return before, after

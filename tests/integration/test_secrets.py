@@ -20,10 +20,12 @@ import yaml
 from tests.otlp_receiver import otlp_receiver
 
 from temporality.actors.bus.port import Message
+from temporality.actors.redaction.bounding import MARGIN_CHARACTERS, cut_mark
 from temporality.actors.redaction.samples.secrets import PASSWORDS, TOKENS, VALUES, pem
 from temporality.deploy.assembly import ACTORS
 from temporality.protocol import subjects
 from temporality.protocol.streams import DEAD, FACTS, RUNS
+from temporality.protocol.turn import RESULT_CHARACTERS_MAX
 from temporality.storage.timeline import open_timeline
 
 from .stage import UNHURRIED_LEASE_S, Stage, listening, stage
@@ -33,10 +35,12 @@ COMMAND_S = 50.0
 FRAGMENT = 10
 """A secret of which so many characters in a row are found has leaked."""
 
-RESULT_MAX = 8_192
-HEAD = RESULT_MAX - RESULT_MAX // 3
-EDGES = (HEAD, HEAD + 4_096)
-"""Where the text of a long result is cut: what is kept of its begin, and what is looked at of it."""
+LONG = 30_000
+SHOWN = RESULT_CHARACTERS_MAX - len(cut_mark(LONG))
+TAIL = SHOWN // 3
+HEAD = SHOWN - TAIL
+INSIDE = 14
+"""Characters of a secret before a cut: too few to know it by them, enough to be worth stealing."""
 
 
 @dataclass
@@ -62,14 +66,14 @@ class Planted:
         }
 
 
-def on_the_edges(secret: str, size: int) -> str:
-    """A long text in which the secret lies across every place where it may be cut, however exactly."""
-    text = "the job went on and on for a while. " * (size // 36)
-    for edge in (*EDGES, *(size - edge for edge in (RESULT_MAX // 3, RESULT_MAX // 3 + 4_096))):
-        for shift in range(-3, 4):
-            at = edge + shift * (len(secret) + 13)
-            text = f"{text[:at]} {secret} {text[at + len(secret) + 2 :]}"
-    return text
+def on_the_edges(secret: str) -> str:
+    """A long text in which the secret lies across every place where it is cut, or might be."""
+    text = "the job went on and on for a while. " * (LONG // 36 + 1)
+    starts = [edge - INSIDE for edge in (HEAD, HEAD + MARGIN_CHARACTERS, RESULT_CHARACTERS_MAX)]
+    starts += [LONG - edge + INSIDE - len(secret) for edge in (TAIL, TAIL + MARGIN_CHARACTERS)]
+    for start in starts:
+        text = f"{text[: start - 1]} {secret} {text[start + len(secret) + 1 :]}"
+    return text[:LONG]
 
 
 def leaks(plant: Planted) -> dict[str, str]:
@@ -82,7 +86,7 @@ def leaks(plant: Planted) -> dict[str, str]:
         "header": f"401 for Authorization: Bearer {plant('header', VALUES['letters and digits'])}",
         "exception": f"password={plant('exception', PASSWORDS['symbols'])!r} is wrong",
         "url": f"no route to postgres://app:{plant('url', VALUES['hexadecimal'])}@db.internal/orders",
-        "long": on_the_edges(plant("edge", TOKENS["openai"]), 30_000),
+        "long": on_the_edges(plant("edge", TOKENS["openai"])),
         "stderr": f"fatal: token {plant('stderr', TOKENS['gitlab'])} has expired",
     }
 
@@ -173,7 +177,7 @@ async def test_no_secret_of_a_run_is_in_anything_that_others_may_read(tmp_path: 
                 answer, progress = await command("run", agent(on, tmp_path, "work"), task)
             printed = [
                 progress,
-                *await command("run", agent(on, tmp_path, "refused"), "Ask.", status=1),
+                *await command("run", agent(on, tmp_path, "refused"), "Ask.", "--json", status=1),
                 *await command("run", agent(on, tmp_path, "unreachable"), "Ask.", status=1),
             ]
             letter = await dead_letter(on, plant("dead letter", TOKENS["hugging face"]))

@@ -1,9 +1,15 @@
 """What a model is shown of a reply, whatever the reply was."""
 
+from collections.abc import Callable
+from random import Random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from temporality.actors.executor.content import cap, encodable, shorten
+from temporality.actors.redaction import redact
+from temporality.actors.redaction.samples.secrets import TOKENS
 
 any_text = st.text(st.characters(exclude_categories=[]), max_size=4_000)
 
@@ -48,3 +54,16 @@ def test_cut_falls_between_characters_not_inside_one() -> None:
 def test_shortened_text_keeps_both_ends() -> None:
     assert shorten("short", 100) == "short"
     assert shorten("a" * 90 + "z" * 90, 30) == "a" * 20 + " … " + "z" * 10
+
+
+SECRET = TOKENS["openai"](Random("a secret at a cut"))
+
+
+@pytest.mark.parametrize("cut", [lambda text: shorten(text, 1_200), lambda text: cap(text, 1_200)])
+def test_cut_leaves_no_piece_of_a_secret_beside_it(cut: Callable[[str], str]) -> None:
+    """A17: half of a secret can't be known as one by whoever redacts the text later."""
+    for at in range(250, 1_000, 2):
+        head = f"{'x ' * (at // 2)} {SECRET} {'y ' * 2_000}"
+        for text in (head, head[::-1].replace(SECRET[::-1], SECRET)):
+            shown = redact(cut(text)).text
+            assert not any(SECRET[n : n + 8] in shown for n in range(len(SECRET) - 8)), (at, shown)

@@ -34,17 +34,19 @@ NOT_IN_A_CHECKOUT = (
 PLANTED = ("storage/planted/0001_first.sql", "deploy/planted/cluster.yaml", "actors/planted/pages/page.html")
 """Files that are not Python, in folders that are no packages: they must travel whatever else there is."""
 
-# Imports the modules named on standard input as JSON, and answers where each was found or why it was not.
-# Runs without `site`, since the .pth file of an editable install would lead back to the checkout.
+# Imports the modules named on standard input as JSON, or only looks for them; answers where each is or why it
+# is not. Runs without `site`, since the .pth file of an editable install would lead back to the checkout.
 IMPORT_ALL = """
-import importlib, json, sys
-first, *others = sys.argv[1:]
+import importlib, importlib.util, json, sys
+how, first, *others = sys.argv[1:]
 sys.path[:0] = [first]
 sys.path += others
 def where(name):
     try:
+        if how == "look":
+            return importlib.util.find_spec(name).origin
         return importlib.import_module(name).__file__
-    except ImportError as error:
+    except (ImportError, AttributeError) as error:
         return str(error)
 print(json.dumps({name: where(name) for name in json.load(sys.stdin)}))
 """
@@ -108,11 +110,11 @@ def modules_of(files: frozenset[str]) -> list[str]:
     return sorted(name.removesuffix(".__init__") for name in dotted if not name.endswith(".__main__"))
 
 
-def not_imported_from(expected: Path, files: frozenset[str], *, path: Path) -> list[str]:
-    """Import all modules, `path` first; return those not found in `expected`, and where else or why not."""
+def not_found_in(expected: Path, files: frozenset[str], *, path: Path, how: str) -> list[str]:
+    """Import or look for all modules, `path` first; return those not in `expected`, and where else or why."""
     modules = modules_of(files)
     site = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    answer = run(sys.executable, "-I", "-S", "-c", IMPORT_ALL, path, *site, stdin=json.dumps(modules))
+    answer = run(sys.executable, "-I", "-S", "-c", IMPORT_ALL, how, path, *site, stdin=json.dumps(modules))
     found: dict[str, str] = json.loads(answer)
     assert sorted(found) == modules
     return [
@@ -174,11 +176,11 @@ def test_every_module_of_the_installed_wheel_imports_without_the_checkout(
     built: Built, tmp_path: Path
 ) -> None:
     run(*PIP_INSTALL, "--target", tmp_path, built.wheel)
-    assert not_imported_from(tmp_path, built.tree, path=tmp_path) == []
+    assert not_found_in(tmp_path, built.tree, path=tmp_path, how="import") == []
 
 
 def test_every_module_of_an_editable_install_is_read_from_the_checkout(built: Built, tmp_path: Path) -> None:
     run(*PIP_INSTALL, "--no-build-isolation", "--target", tmp_path, "--editable", built.checkout)
     (pth,) = tmp_path.glob("*.pth")
     path = Path(pth.read_text(encoding="utf-8").strip())
-    assert not_imported_from(built.checkout, built.tree, path=path) == []
+    assert not_found_in(built.checkout, built.tree, path=path, how="look") == []

@@ -210,8 +210,9 @@ class Commit(Message, frozen=True, kw_only=True, tag="commit"):
 def commit_id(commit: Commit) -> str:
     """Derive a commit's own id from its content, the trace root in a run's first fact included.
 
-    The traces of its own handling are in headers and no part of it. Two owners of one message may hold different barrier results, so the message's id is not enough to tell
-    after a lost acknowledgement whose commit was stored.
+    The traces of its own handling are in headers and no part of it. Two owners of one message may hold
+    different barrier results, so the message's id is not enough to tell after a lost acknowledgement whose
+    commit was stored.
     """
     content = encode_canonical(
         (

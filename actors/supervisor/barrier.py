@@ -86,6 +86,8 @@ def fault_of(results: Sequence[HintResult], planned: Plan) -> str | None:
     for result in results:
         if len(result.hints) > HINTS_OFFERED_MAX:
             return f"the answer offers {len(result.hints)} hints; at most {HINTS_OFFERED_MAX} are read"
+        if len({hint.hint_id for hint in result.hints}) < len(result.hints):
+            return "the answer offers one hint twice"
         for hint in result.hints:
             if hint.hint_id != hint_id(result.activation_id, hint.knowledge_id, hint.revision):
                 return "the answer holds a hint of another activation"

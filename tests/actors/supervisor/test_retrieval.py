@@ -260,6 +260,9 @@ LIES = {
             }
         ]
     ),
+    "one hint twice": lying(
+        lambda results: [{**decode(encode(results[0]), dict), "hints": [*results[0].hints] * 2}]
+    ),
     "too many hints": lying(many(65)),
     "reasons too long for a commit": lying(many(2, OFFERS_BYTES_MAX)),
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from temporality.actors.redaction import clean
 from temporality.protocol.agent import ModelSpec
 from temporality.protocol.errors import WorldError
 from temporality.protocol.model import ProviderCall, Usage
@@ -73,7 +74,8 @@ class CallFailed(WorldError):
     ) -> None:
         super().__init__(message)
         self.error_class: ErrorClass = error_class
-        self.message = message[:FAILURE_CHARACTERS_MAX]
+        # A provider quotes what it refuses, and half of a key at a cut can't be known as one later (A17).
+        self.message = clean(message, characters_max=FAILURE_CHARACTERS_MAX).text
         self.retry: Retry = retry
         self.retry_after_s = retry_after_s
         self.do = do

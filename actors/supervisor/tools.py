@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
 from referencing import Registry
 
+from temporality.actors.redaction import clean
 from temporality.protocol.agent import PolicySpec
 from temporality.protocol.codec import decode, encode_canonical
 from temporality.protocol.identity import digest
@@ -70,7 +71,11 @@ class ToolTable:
         except Exception:  # noqa: BLE001
             return parsed  # a schema that breaks while it is applied says nothing about the arguments
         if fault is not None:
-            raise InvalidArguments(f"{fault.json_path}: {fault.message}"[:DETAIL_CHARACTERS_MAX])
+            detail = f"{fault.json_path}: {fault.message}"
+            if len(detail) > DETAIL_CHARACTERS_MAX:
+                # Cut with care for what is cut through: half of a secret can't be known as one later (A17).
+                detail = clean(detail, characters_max=DETAIL_CHARACTERS_MAX).text
+            raise InvalidArguments(detail)
         return parsed
 
     def _validator(self, tool: ToolDefinition) -> Draft202012Validator:

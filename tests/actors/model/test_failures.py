@@ -1,5 +1,6 @@
 """What a status and its headers mean, and what a body that is no reply is read as."""
 
+from random import Random
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from temporality.actors.model.failures import RETRY_AFTER_MAX_S, retry_after_s, 
 from temporality.actors.model.openai_reply import read_error, read_reply
 from temporality.actors.model.provider import FAILURE_CHARACTERS_MAX, CallFailed
 from temporality.actors.model.references import VariableMissing, resolve
+from temporality.actors.redaction import redact
+from temporality.actors.redaction.samples.secrets import TOKENS
 
 from .servers import NOON
 
@@ -94,3 +97,17 @@ def test_reference_in_a_longer_text_is_resolved_and_an_empty_variable_is_a_missi
     assert resolve("f", "a ${X}-${Y_1} $Z", {"X": "1", "Y_1": "2"}) == "a 1-2 $Z"
     with pytest.raises(VariableMissing, match=r"`f` refers to \$\{X\}"):
         resolve("f", "${X}", {"X": ""})
+
+
+@pytest.mark.parametrize("inside", range(8, 30))
+def test_message_is_cut_without_leaving_a_piece_of_a_secret(inside: int) -> None:
+    """A17: a provider quotes the key that it refuses."""
+    secret = TOKENS["openai"](Random("a refused key"))
+    for edge in (FAILURE_CHARACTERS_MAX, FAILURE_CHARACTERS_MAX * 2 // 3):
+        message = (
+            f"{'no ' * edge}"[: edge - inside - 1] + f" {secret} " + "is right " * FAILURE_CHARACTERS_MAX
+        )
+        failure = CallFailed("unauthorized", message)
+        shown = redact(failure.message).text
+        assert len(shown) <= FAILURE_CHARACTERS_MAX
+        assert not any(secret[at : at + 8] in shown for at in range(len(secret) - 8))

@@ -104,7 +104,7 @@ def script(plant: Planted) -> str:
     turns = [
         calls(("leaky__say", "result"), ("leaky__fail", "error"), ("explode", "exception")),
         calls(("leaky__say", "key"), ("leaky__fail", "header"), ("leaky__fail", "url")),
-        calls(("leaky__fail", "long"), ("explode", "long")),
+        calls(("leaky__say", "long"), ("leaky__fail", "long"), ("explode", "long")),
         calls(("leaky__die", "stderr")),
     ]
     said = f"I try it with {plant('the model', TOKENS['slack'])} now."

@@ -122,11 +122,16 @@ class System:
         )
 
     async def supervisor(
-        self, *, kill_at: KillAt | None = None, leases: bool = True, snapshots: Snapshots | None = None
+        self,
+        *,
+        kill_at: KillAt | None = None,
+        leases: bool = True,
+        snapshots: Snapshots | None = None,
+        bus_type: type[MemoryBus] = MemoryBus,
     ) -> Supervisor:
         """Start another supervisor; `leases=False` lets it serve every partition, whoever else does."""
         name = f"s{len(self.supervisors) + 1}"
-        bus = MemoryBus(self.server, name) if leases else OwnLeases(self.server, name)
+        bus = bus_type(self.server, name) if leases else OwnLeases(self.server, name)
         supervisor = Supervisor(name, bus)
         if kill_at is not None:
             kill_at.kill = supervisor.kill

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from temporality.actors.bus.memory import MemoryBus
 from temporality.actors.supervisor.state import ENDED, Status
 from temporality.protocol import subjects
 from temporality.protocol.agent import McpServerSpec, ToolsSpec
@@ -236,6 +237,28 @@ async def test_no_unfinished_run_is_ever_without_something_to_wait_for():
         await on.model_asks(call, content="done")
         await looked_at()
         assert (await on.state()).status is Status.FINISHED
+
+
+class Poisoned(MemoryBus):
+    """A bus on which our own code fails whenever a commit holds a certain word."""
+
+    async def publish(self, subject, payload, **options):
+        """Fail, or publish."""
+        if subject.endswith(".commit") and b"poison" in payload:
+            raise ValueError("a fault of ours")
+        return await super().publish(subject, payload, **options)
+
+
+async def test_message_on_which_our_code_fails_takes_no_other_one_along():
+    """After some tries together each is decided alone, and only the one that fails becomes a dead letter."""
+    async with at_two_tool_calls() as (on, one, two):
+        await on.supervisors[0].stop()
+        await on.supervisor(bus_type=Poisoned)
+        await on.finish_together([(one, succeeded("poison")), (two, succeeded("well"))])
+        await on.quiet(300.0)
+        await on.served()
+        assert [fact.call for fact in await on.of(ToolReplied)] == [two.call]
+        assert [reason for reason, _ in await on.dead_letters()] == ["failed"]
 
 
 # --- timers, cancel, retries ------------------------------------------------------------------------------

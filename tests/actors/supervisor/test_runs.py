@@ -197,11 +197,12 @@ async def test_snapshots_that_wait_for_the_disk_are_joined_and_lose_no_message()
         assert (kept.sequence, kept.position) == (3, 3)
 
 
-async def test_run_loaded_anew_while_its_snapshot_waits_begins_again_where_the_disk_ends():
+@pytest.mark.parametrize("waits", [snapshot(0, "a", "b"), snapshot(2, "c"), snapshot(1, "b", "c")])
+async def test_run_loaded_anew_while_its_snapshot_waits_begins_again_where_the_disk_ends(waits: Snapshot):
     async with system() as on:
         disk = Stubborn(refusals=1)
-        await saved(on, disk, snapshot(0, "a", "b"), snapshot(0, "a", "b", "c", sequence=2))
-        assert await disk.transcript("r1") == (b"a", b"b", b"c")
+        await saved(on, disk, waits, snapshot(0, "a", "b", "c", "d", sequence=2))
+        assert await disk.transcript("r1") == (b"a", b"b", b"c", b"d")
 
 
 async def test_snapshots_of_several_runs_are_one_transaction():

@@ -32,7 +32,8 @@ from temporality.actors.retriever.query import ItemAnalyser, Query, analyse
 from temporality.actors.retriever.ranking import MATCHER_VERSION, Statistics, Weigher
 from temporality.actors.retriever.selection import HONEST_ZERO, Cut, Weighed, select
 from temporality.protocol.editorial import KnowledgeItem
-from temporality.protocol.hint import TOOL_FAILED, HintRequest
+from temporality.protocol.hint import HintRequest
+from temporality.protocol.trigger import TOOL_FAILED
 from temporality.storage.knowledge_profile import Profile
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from temporality.protocol.bounds import SKILL_LENGTH_MAX
 from temporality.protocol.message import Record
 from temporality.protocol.subjects import subject_token
 
@@ -73,7 +74,7 @@ class SkillSpec(Record, frozen=True, kw_only=True):
     """A named text that the agent works by; an item that it covers is offered last (A21)."""
 
     name: str
-    text: Annotated[str, Meta(max_length=8_192)]
+    text: Annotated[str, Meta(max_length=SKILL_LENGTH_MAX)]
 
 
 class KnowledgeSpec(Record, frozen=True, kw_only=True):

@@ -16,6 +16,13 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from temporality.protocol.bounds import (
+    TOOL_INPUT_LENGTH_MAX,
+    TOOL_RESULT_LENGTH_MAX,
+    Name,
+    Names,
+    bounded,
+)
 from temporality.protocol.codec import encode_canonical
 from temporality.protocol.errors import InvalidSubject
 from temporality.protocol.identity import derived_id
@@ -25,14 +32,10 @@ from temporality.protocol.subjects import subject_token
 PROPOSITION_LENGTH_MAX = 8_192
 """Characters of a proposition: far above a hint's tokens (A40), for what is read with a look-up tool; bounds
 the work of weighing an item."""
-EXAMPLE_LENGTH_MAX = 12_289
+EXAMPLE_LENGTH_MAX = TOOL_INPUT_LENGTH_MAX + 1 + TOOL_RESULT_LENGTH_MAX
 """Characters of an example error: an input, a newline and a result at their bounds in a request."""
 EXAMPLES_MAX = 16
 """Example errors of one item: keeps its record below a quarter of the server's 1 MiB payload."""
-NAME_LENGTH_MAX = 256
-"""Characters of a name, key, author or reference."""
-NAMES_MAX = 64
-"""Names in one list of an item."""
 CAUTION_LENGTH_MAX = 300
 """Characters of a caution: it shares a line of the block with its proposition (A36)."""
 CAUTIONS_MAX = 8
@@ -45,9 +48,6 @@ REASON_LENGTH_MAX = 2_000
 """Characters of the reason for a decision, kept for the next reviewer (E6)."""
 
 _DERIVED_ID = re.compile(r"k-[0-9a-f]{24}\Z")
-
-Name = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
-Names = Annotated[tuple[Name, ...], msgspec.Meta(max_length=NAMES_MAX)]
 
 
 class KnowledgeState(StrEnum):
@@ -93,7 +93,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     access: Name | None = None
 
     def __post_init__(self) -> None:
-        _bounded("evidence.excerpt", self.excerpt, EXCERPT_LENGTH_MAX)
+        bounded("evidence.excerpt", self.excerpt, EXCERPT_LENGTH_MAX)
         if self.said_at is not None:
             moment("evidence.said_at", self.said_at)
 
@@ -136,15 +136,15 @@ class KnowledgeItem(Record, frozen=True, kw_only=True):
     evidence: Annotated[tuple[Evidence, ...], msgspec.Meta(max_length=EVIDENCE_MAX)] = ()
 
     def __post_init__(self) -> None:
-        _bounded("proposition", self.proposition, PROPOSITION_LENGTH_MAX)
+        bounded("proposition", self.proposition, PROPOSITION_LENGTH_MAX)
         if not self.proposition.strip():
             raise ValueError("`proposition` is empty")
         if self.knowledge_id:
             _subject_safe("knowledge_id", self.knowledge_id)
         for example in self.example_errors:
-            _bounded("example_errors", example, EXAMPLE_LENGTH_MAX)
+            bounded("example_errors", example, EXAMPLE_LENGTH_MAX)
         for caution in self.cautions:
-            _bounded("cautions", caution, CAUTION_LENGTH_MAX)
+            bounded("cautions", caution, CAUTION_LENGTH_MAX)
         begins, ends = self.validity()
         if begins and ends and begins > ends:
             raise ValueError("`valid_until` lies before `valid_from`")
@@ -176,7 +176,7 @@ class ItemDecided(Message, frozen=True, kw_only=True, tag="knowledge.decided"):
     def __post_init__(self) -> None:
         if not self.item.knowledge_id:
             raise ValueError("a stored item has an id: use `identified()`")
-        _bounded("reason", self.reason, REASON_LENGTH_MAX)
+        bounded("reason", self.reason, REASON_LENGTH_MAX)
         moment("decided_at", self.decided_at)
 
     @property
@@ -237,8 +237,3 @@ def _subject_safe(field: str, text: str) -> None:
         subject_token(text)
     except InvalidSubject as refused:
         raise ValueError(f"`{field}`: {refused}") from None
-
-
-def _bounded(field: str, text: str, length_max: int) -> None:
-    if len(text) > length_max:
-        raise ValueError(f"`{field}` has {len(text)} characters; at most {length_max} are allowed")

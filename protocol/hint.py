@@ -15,44 +15,31 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from temporality.protocol.bounds import (
+    QUERY_LENGTH_MAX,
+    SKILL_LENGTH_MAX,
+    TOOL_INPUT_LENGTH_MAX,
+    TOOL_RESULT_LENGTH_MAX,
+    Name,
+    Names,
+    bounded,
+)
 from temporality.protocol.editorial import KnowledgeState, Scope
 from temporality.protocol.identity import derived_id
 from temporality.protocol.message import Record
+from temporality.protocol.trigger import MCP_FIRST_CALL, PRIMING, TOOL_FAILED
 
-QUERY_LENGTH_MAX = 4_096
-"""Characters of the run's task: one screen of text, and the bound of the public API (A16)."""
-TOOL_INPUT_LENGTH_MAX = 4_096
-"""Characters of a call's arguments: a command line or a small document."""
-TOOL_RESULT_LENGTH_MAX = 8_192
-"""Characters of a result: keeps both ends of a traceback, and bounds the work of one look-up."""
-SKILL_LENGTH_MAX = 8_192
-"""Characters of a skill's text: bounds the work of telling whether it covers an item."""
 SKILLS_MAX = 32
 """Skills of one agent: bounds a request to a fraction of a bus message."""
-NAME_LENGTH_MAX = 256
-"""Characters of a name, key or id."""
-NAMES_MAX = 64
-"""Entities or topics of one request."""
 EXCLUDED_IDS_MAX = 4_096
 """Issued or suppressed ids of one request: far above the fuse of activations a run (A32)."""
 REQUESTS_MAX = 32
 """Requests of one batch: ten times the activations a turn that the limits allow by default (A32)."""
 
-PRIMING = "task.priming"
-TOOL_FAILED = "tool.failed"
-MCP_FIRST_CALL = "mcp.first_call"
-
-Name = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
-Names = Annotated[tuple[Name, ...], msgspec.Meta(max_length=NAMES_MAX)]
 ExcludedIds = Annotated[tuple[Name, ...], msgspec.Meta(max_length=EXCLUDED_IDS_MAX)]
 QueryText = Annotated[str, msgspec.Meta(max_length=QUERY_LENGTH_MAX)]
 InputText = Annotated[str, msgspec.Meta(max_length=TOOL_INPUT_LENGTH_MAX)]
 ResultText = Annotated[str, msgspec.Meta(max_length=TOOL_RESULT_LENGTH_MAX)]
-
-
-def _bounded(field: str, text: str, length_max: int) -> None:
-    if len(text) > length_max:
-        raise ValueError(f"`{field}` has {len(text)} characters; at most {length_max} are allowed")
 
 
 class Skill(Record, frozen=True, kw_only=True):
@@ -62,7 +49,7 @@ class Skill(Record, frozen=True, kw_only=True):
     text: Annotated[str, msgspec.Meta(max_length=SKILL_LENGTH_MAX)] = ""
 
     def __post_init__(self) -> None:
-        _bounded("text", self.text, SKILL_LENGTH_MAX)
+        bounded("text", self.text, SKILL_LENGTH_MAX)
 
 
 Skills = Annotated[tuple[Skill, ...], msgspec.Meta(max_length=SKILLS_MAX)]
@@ -84,7 +71,7 @@ class HintContext(Record, frozen=True, kw_only=True):
     team_root: Name | None = None
 
     def __post_init__(self) -> None:
-        _bounded("query", self.query, QUERY_LENGTH_MAX)
+        bounded("query", self.query, QUERY_LENGTH_MAX)
 
 
 class HintRequest(HintContext, frozen=True, kw_only=True):
@@ -107,9 +94,9 @@ class HintRequest(HintContext, frozen=True, kw_only=True):
     activation_source_id: Name = ""
 
     def __post_init__(self) -> None:
-        _bounded("query", self.query, QUERY_LENGTH_MAX)
-        _bounded("tool_input", self.tool_input, TOOL_INPUT_LENGTH_MAX)
-        _bounded("tool_result", self.tool_result, TOOL_RESULT_LENGTH_MAX)
+        bounded("query", self.query, QUERY_LENGTH_MAX)
+        bounded("tool_input", self.tool_input, TOOL_INPUT_LENGTH_MAX)
+        bounded("tool_result", self.tool_result, TOOL_RESULT_LENGTH_MAX)
         if not self._has_search_content():
             raise ValueError("nothing to search by: give `query` or `tool_result`")
 

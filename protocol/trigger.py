@@ -10,12 +10,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from temporality.protocol.bounds import QUERY_LENGTH_MAX, TOOL_RESULT_LENGTH_MAX, Name, Names
 from temporality.protocol.message import Message, Record
 
 TRIGGER_SERVICE = "temporality-trigger"
 """Name under which every evaluator registers as a NATS micro service; its metadata holds `kind`."""
 
-SITUATION_CHARACTERS_MAX = 8_192
+SITUATION_CHARACTERS_MAX = TOOL_RESULT_LENGTH_MAX
+"""A situation is a call's result, or the part of it that tells one from another."""
 CANDIDATES_MAX = 64
 """Candidates in one answer: more is a broken evaluator, and the answer is invalid."""
 
@@ -34,10 +36,6 @@ def is_kind(text: str) -> bool:
     return len(text) <= KIND_LENGTH_MAX and _KIND.match(text) is not None and text != PRIMING
 
 
-Term = Annotated[str, Meta(max_length=256)]
-Terms = Annotated[tuple[Term, ...], Meta(max_length=64)]
-
-
 class Candidate(Record, frozen=True, kw_only=True):
     """Propose a look-up: `call` is the call it is about (None: the turn as a whole).
 
@@ -47,10 +45,10 @@ class Candidate(Record, frozen=True, kw_only=True):
 
     situation: Annotated[str, Meta(max_length=SITUATION_CHARACTERS_MAX)]
     call: str | None = None
-    query: Annotated[str, Meta(max_length=4_096)] | None = None
-    error_class: Annotated[str, Meta(max_length=256)] | None = None
-    entities: Terms = ()
-    topics: Terms = ()
+    query: Annotated[str, Meta(max_length=QUERY_LENGTH_MAX)] | None = None
+    error_class: Name | None = None
+    entities: Names = ()
+    topics: Names = ()
 
 
 class EmptyDiagnostic(Record, frozen=True, kw_only=True):

@@ -7,13 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from temporality.protocol.bounds import TOOL_INPUT_LENGTH_MAX, TOOL_RESULT_LENGTH_MAX
 from temporality.protocol.message import Message, Record
-
-INPUT_CHARACTERS_MAX = 4_096
-"""Bound of a call's input: long enough for any command, short enough for a scatter to every evaluator."""
-
-RESULT_CHARACTERS_MAX = 8_192
-"""Bound of a call's result: head and tail of a traceback, and the limit of a look-up (A16)."""
 
 RECENT_CALLS_MAX = 32
 """How many earlier calls evaluators see: enough to notice a loop, small enough to send every turn."""
@@ -30,8 +25,8 @@ class SettledCall(Record, frozen=True, kw_only=True):
     tool: str
     outcome: str
     argument_digest: str
-    input: Annotated[str, Meta(max_length=INPUT_CHARACTERS_MAX)] = ""
-    result: Annotated[str, Meta(max_length=RESULT_CHARACTERS_MAX)] = ""
+    input: Annotated[str, Meta(max_length=TOOL_INPUT_LENGTH_MAX)] = ""
+    result: Annotated[str, Meta(max_length=TOOL_RESULT_LENGTH_MAX)] = ""
     mcp_server: str | None = None
     error_class: str | None = None
     effect: str | None = None

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from temporality.actors.retriever.query import Query
 from temporality.actors.retriever.ranking import Evidence
-from temporality.protocol.hint import MCP_FIRST_CALL, Tier
+from temporality.protocol.hint import Tier
+from temporality.protocol.trigger import MCP_FIRST_CALL
 from temporality.storage.knowledge_profile import Profile
 
 SKILL_COVERAGE = 0.75

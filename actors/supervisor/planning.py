@@ -23,10 +23,9 @@ from temporality.protocol.activation import (
     EvaluatorMissed,
     SkipReason,
 )
+from temporality.protocol.bounds import QUERY_LENGTH_MAX, TOOL_RESULT_LENGTH_MAX
 from temporality.protocol.fingerprint import situation_key
 from temporality.protocol.hint import (
-    QUERY_LENGTH_MAX,
-    TOOL_RESULT_LENGTH_MAX,
     HintRequest,
 )
 from temporality.protocol.identity import derived_id

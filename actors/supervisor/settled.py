@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from temporality.actors.redaction import clean
 from temporality.actors.supervisor.state import PendingCall, RunState
+from temporality.protocol.bounds import TOOL_INPUT_LENGTH_MAX, TOOL_RESULT_LENGTH_MAX
 from temporality.protocol.tool import ToolFailed, blob_of, content_of, outcome_name
-from temporality.protocol.turn import INPUT_CHARACTERS_MAX, RESULT_CHARACTERS_MAX, SettledCall, TurnSettled
+from temporality.protocol.turn import SettledCall, TurnSettled
 
 TOOL_CHARACTERS_MAX = 128
 """Longest name of a tool: one that doesn't exist is the model's own words."""
@@ -40,8 +41,8 @@ def _settled_call(
         mcp_server=call.mcp_server,
         outcome=outcome_name(outcome),
         argument_digest=call.argument_digest,
-        input=clean(arguments, characters_max=INPUT_CHARACTERS_MAX).text,
-        result=clean(content, characters_max=RESULT_CHARACTERS_MAX).text,
+        input=clean(arguments, characters_max=TOOL_INPUT_LENGTH_MAX).text,
+        result=clean(content, characters_max=TOOL_RESULT_LENGTH_MAX).text,
         error_class=failure.error_class if failure else None,
         effect=failure.effect if failure else None,
         first_contact=call.first_contact,

@@ -23,12 +23,13 @@ import msgspec
 
 from temporality.protocol.fingerprint import literals, notation, numbers, repeats, wording
 from temporality.protocol.fingerprint.step import Step
+from temporality.protocol.trigger import TOOL_FAILED
 
 FINGERPRINT_VERSION = "f1"
 """Name of the algorithm as a whole; a new one for any change that can change a key."""
 
 TEXT_LENGTH_MAX = 4_096
-"""Characters that are looked at, twice the caller's own bound (A17): protects a barrier from a huge text."""
+"""Characters that are looked at, half of what a result may hold: protects a barrier from many long texts."""
 
 KEY_BYTES = 12
 """96 bits: among 10^9 situations, a chance of 10^-11 that any two share a key."""
@@ -96,7 +97,7 @@ def probe(request: FingerprintRequest) -> FingerprintAnswer:
     """Answer one line of `probe fingerprint`, as for a call that failed (`tool.failed`)."""
     normalized = normalize(request.text)
     source = request.mcp_server or request.tool
-    key = _digest("tool.failed", source, request.error_class, normalized)
+    key = _digest(TOOL_FAILED, source, request.error_class, normalized)
     return FingerprintAnswer(key=key, normalized=normalized, version=FINGERPRINT_VERSION)
 
 

@@ -24,8 +24,8 @@ from temporality.actors.redaction.bounding import MARGIN_CHARACTERS, cut_mark
 from temporality.actors.redaction.samples.secrets import PASSWORDS, TOKENS, VALUES, pem
 from temporality.deploy.assembly import ACTORS
 from temporality.protocol import subjects
+from temporality.protocol.bounds import TOOL_RESULT_LENGTH_MAX
 from temporality.protocol.streams import DEAD, FACTS, RUNS
-from temporality.protocol.turn import RESULT_CHARACTERS_MAX
 from temporality.storage.timeline import open_timeline
 
 from .stage import UNHURRIED_LEASE_S, Stage, listening, stage
@@ -36,7 +36,7 @@ FRAGMENT = 10
 """A secret of which so many characters in a row are found has leaked."""
 
 LONG = 30_000
-SHOWN = RESULT_CHARACTERS_MAX - len(cut_mark(LONG))
+SHOWN = TOOL_RESULT_LENGTH_MAX - len(cut_mark(LONG))
 TAIL = SHOWN // 3
 HEAD = SHOWN - TAIL
 INSIDE = 14
@@ -69,7 +69,7 @@ class Planted:
 def on_the_edges(secret: str) -> str:
     """A long text in which the secret lies across every place where it is cut, or might be."""
     text = "the job went on and on for a while. " * (LONG // 36 + 1)
-    starts = [edge - INSIDE for edge in (HEAD, HEAD + MARGIN_CHARACTERS, RESULT_CHARACTERS_MAX)]
+    starts = [edge - INSIDE for edge in (HEAD, HEAD + MARGIN_CHARACTERS, TOOL_RESULT_LENGTH_MAX)]
     starts += [LONG - edge + INSIDE - len(secret) for edge in (TAIL, TAIL + MARGIN_CHARACTERS)]
     for start in starts:
         text = f"{text[: start - 1]} {secret} {text[start + len(secret) + 1 :]}"

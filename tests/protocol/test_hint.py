@@ -6,12 +6,14 @@ import msgspec
 import pytest
 from msgspec import convert
 
-from temporality.protocol.hint import (
+from temporality.protocol.bounds import (
     QUERY_LENGTH_MAX,
-    REQUESTS_MAX,
     SKILL_LENGTH_MAX,
     TOOL_INPUT_LENGTH_MAX,
     TOOL_RESULT_LENGTH_MAX,
+)
+from temporality.protocol.hint import (
+    REQUESTS_MAX,
     HintBatch,
     HintContext,
     HintRequest,

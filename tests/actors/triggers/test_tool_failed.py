@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temporality.actors.triggers.tool_failed import ToolFailed
+from temporality.protocol.bounds import TOOL_RESULT_LENGTH_MAX
 from temporality.protocol.trigger import SITUATION_CHARACTERS_MAX, Candidate, EmptyDiagnostic
-from temporality.protocol.turn import RESULT_CHARACTERS_MAX, SettledCall, TurnSettled
+from temporality.protocol.turn import SettledCall, TurnSettled
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
 
@@ -89,7 +90,7 @@ def test_two_equal_failures_of_one_turn_are_two_candidates() -> None:
 
 
 def test_longest_result_makes_a_situation_that_its_bound_allows() -> None:
-    (candidate,) = evaluated(call(result="x" * RESULT_CHARACTERS_MAX))
+    (candidate,) = evaluated(call(result="x" * TOOL_RESULT_LENGTH_MAX))
     assert isinstance(candidate, Candidate)
     assert len(candidate.situation) <= SITUATION_CHARACTERS_MAX
 

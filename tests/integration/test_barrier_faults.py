@@ -255,6 +255,21 @@ def turn_of(question: Message) -> int:
     return turn.turn
 
 
+async def crashes(_: Message) -> bytes:
+    """Fail with a text that is nobody's business."""
+    raise ValueError(SECRET)
+
+
+async def rambles(_: Message) -> bytes:
+    """Answer with something else."""
+    return b"{}"
+
+
+async def pretends(_: Message) -> bytes:
+    """Answer in the name of somebody who is not in the roster."""
+    return encode(TurnEvaluated(instance="somebody-else", candidates=(Candidate(situation="x"),)))
+
+
 async def test_evaluator_that_hangs_lies_crashes_or_is_late_costs_one_deadline_once(tmp_path: Path) -> None:
     """A11: one is waited for, once; it is asked on, and waited for again after it has answered in time."""
     run, gate = new_run_id(), tmp_path / "gate"
@@ -280,15 +295,6 @@ async def test_evaluator_that_hangs_lies_crashes_or_is_late_costs_one_deadline_o
             answer = TurnEvaluated(instance=ids["late"], candidates=(Candidate(situation="x"),))
             await on.bus.send(question.reply or "", encode(answer))
             await anyio.to_thread.run_sync(gate.write_text, "open")
-
-    async def crashes(_: Message) -> bytes:
-        raise ValueError(SECRET)
-
-    async def rambles(_: Message) -> bytes:
-        return b"{}"
-
-    async def pretends(_: Message) -> bytes:
-        return encode(TurnEvaluated(instance="somebody-else", candidates=(Candidate(situation="x"),)))
 
     handlers: dict[str, Handler] = {
         handler.__name__: handler for handler in (hangs, heals, late, crashes, rambles, pretends)

@@ -45,12 +45,12 @@ async def test_call_from_the_queue_is_reported_to_the_inbox_of_its_run(bus: Nats
         async with bus.consume(INBOX, durable="test", subject=ALL_REPLIES, ack_wait_s=5) as deliveries:
             delivery = await anext(deliveries)
             await delivery.ack()
+        report = decode(delivery.payload, ModelReport)
+        assert isinstance(report, ModelCompleted)
+        assert (report.call, report.content) == ("m-1", "hello")
+        assert delivery.headers[ID_HEADER] == "m-1.report"
+        assert delivery.headers[CAUSE_HEADER] == "c-1.0"
         tasks.cancel_scope.cancel()
-    report = decode(delivery.payload, ModelReport)
-    assert isinstance(report, ModelCompleted)
-    assert (report.call, report.content) == ("m-1", "hello")
-    assert delivery.headers[ID_HEADER] == "m-1.report"
-    assert delivery.headers[CAUSE_HEADER] == "c-1.0"
 
 
 async def test_two_deliveries_of_one_call_leave_one_report(bus: NatsBus) -> None:
@@ -179,9 +179,9 @@ async def test_commit_that_comes_later_is_waited_for(bus: NatsBus) -> None:
 async def test_call_for_a_run_without_commits_may_be_made_again_later(bus: NatsBus) -> None:
     """The wait for them has a deadline, which passes here in no time."""
     clock = VirtualClock()
+    failures: list[CallFailed] = []
     async with anyio.create_task_group() as tasks:
         transcripts = Transcripts(bus, clock, Blobs(bus))
-        failures: list[CallFailed] = []
 
         async def read() -> None:
             with pytest.raises(CallFailed) as raised:
@@ -286,7 +286,7 @@ async def test_fault_of_our_own_is_told_to_the_run_after_a_few_deliveries(bus: N
 async def test_thousand_turns_are_read_and_rendered_once(bus: NatsBus) -> None:
     """A38 and the cost of a turn: after turn 1,000 only what is new is read, folded, rendered and encoded."""
     run = Run(bus)
-    await run.start(scripted())
+    call = await run.start(scripted())
     transcripts = Transcripts(bus, SystemClock(), Blobs(bus))
     for turn in range(1, 1000):
         call = await run.turn(turn, SUCCESS)

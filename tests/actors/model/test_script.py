@@ -122,6 +122,7 @@ def test_rule_with_times_replies_so_often_in_a_conversation_as_the_history_shows
     - {reply: {content: enough}}
     """
     messages = [user("go")]
+    ids: list[str] = []
     for _ in range(2):
         played = answer(script, *messages)
         assert isinstance(played, Played)
@@ -216,7 +217,7 @@ def test_example_is_a_valid_script(path: Path) -> None:
 def test_example_agent_needs_fewer_calls_when_it_is_offered_the_hint(hint: bool, answer_due: int) -> None:
     """What a benchmark of behaviour is built on: the same script, with and without a block."""
     script = load_script(EXAMPLES / "uses_a_hint.yaml")
-    messages, final = [user("what changed last?")], ""
+    messages, final, turn = [user("what changed last?")], "", 0
     for turn in range(1, 9):
         played = play(script, Conversation(messages), {})
         assert isinstance(played, Played)

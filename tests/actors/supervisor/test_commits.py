@@ -1,7 +1,6 @@
 """The commit protocol under attack: lost acknowledgements, races, crashes between a commit and its messages.
 
-The same attacks on the model, where each is ordered one by one, and on real servers, where a proxy loses the
-answers: one node refuses the repeat of one's own commit, a cluster of three acknowledges it (trap 11).
+On the model each attack is ordered one by one; `test_commits_on_servers.py` repeats the worst on real ones.
 """
 
 from collections import Counter
@@ -10,10 +9,8 @@ from contextlib import asynccontextmanager
 import anyio
 import msgspec
 import pytest
-from tests.actors.bus.proxy import lossy_proxy
 
 from temporality.actors.bus.memory import MemoryBus
-from temporality.actors.bus.nats import connect
 from temporality.actors.bus.port import BusError, PublishRefused, WrongLastSequence
 from temporality.actors.supervisor.commits import (
     APPEND_TRIES_MAX,
@@ -21,16 +18,12 @@ from temporality.actors.supervisor.commits import (
     CommitsMissing,
     CommitUnconfirmed,
     append,
-    identified,
     is_last,
     publish_outgoing,
     read_commits,
 )
 from temporality.protocol import subjects
-from temporality.protocol.codec import decode, raw
-from temporality.protocol.message import Outgoing
 from temporality.protocol.run import (
-    Commit,
     ModelReplied,
     RunCancelled,
     RunFailed,
@@ -39,42 +32,13 @@ from temporality.protocol.run import (
     commit_id,
     outgoing_id,
 )
-from temporality.protocol.streams import RUNS, WORK, stream_specs
+from temporality.protocol.streams import RUNS, WORK
 
+from .chains import commit, stored
 from .scenes import succeeded
 from .system import KillAt, system
 
 COMMITS = "temporality.run.*.commit"
-DEADLINE_S = 45.0
-
-
-def commit(number: int = 1, predecessor: int = 0, *, what: str = "mine", outgoing: int = 0) -> Commit:
-    """A commit of the run `r1` that differs from others by `what`."""
-    owed = tuple(
-        Outgoing(subject=subjects.tool_pool("default"), body=raw(TimerFired(name=f"{what}-{n}")))
-        for n in range(outgoing)
-    )
-    return identified(
-        Commit(
-            id="",
-            run="r1",
-            number=number,
-            predecessor=predecessor,
-            at="2026-05-01T12:00:00+00:00",
-            facts=(RunCancelled(reason=what),),
-            outgoing=owed,
-            causes=("m1",),
-        )
-    )
-
-
-async def stored(bus, run: str = "r1") -> list[str]:
-    """What the stored commits of a run say, in order."""
-    return [
-        fact.reason
-        for message in await bus.read(RUNS, subjects.commit(run))
-        for fact in decode(message.payload, Commit).facts
-    ]
 
 
 # --- one commit, and an answer that gets lost -------------------------------------------------------------
@@ -377,71 +341,3 @@ async def test_what_the_last_commits_owe_is_sent_again_when_the_connection_is_ba
         supervisor.bus.connection.restore()
         await on.quiet(1.0)
         assert len(on.taken) == 2, "within the dedupe window it is the same message"
-
-
-# --- real servers -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def one_node(nats_bus, nats_server):
-    await nats_bus.declare(stream_specs(2))
-    return nats_bus, nats_server
-
-
-@pytest.fixture
-async def three_nodes(nats_cluster):
-    urls = [server.url for server in nats_cluster]
-    async with connect(urls, name="test", timeout_s=DEADLINE_S) as bus:
-        await bus.declare(stream_specs(2), replicas=3)
-        await bus.purge(RUNS, ">")
-        yield bus, nats_cluster[0]
-
-
-@pytest.fixture(params=["one_node", "three_nodes"])
-def real(request):
-    """A connection to real servers with this system's streams; and one of them to put a proxy before."""
-    return request.getfixturevalue(request.param)
-
-
-async def test_commit_whose_acknowledgement_a_real_server_loses_is_won(real):
-    bus, server = real
-    async with lossy_proxy(server.port) as proxy:
-        # One address only: a cluster tells the client of its other servers, past the proxy.
-        url = server.url.replace(f":{server.port}", f":{proxy.port}")
-        async with connect(url, name="lossy") as lossy:
-            proxy.swallow_answers()
-            sequences = []
-
-            async def write():
-                sequences.append(await append(lossy, commit(), traceparent=None))
-
-            with anyio.fail_after(DEADLINE_S):
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(write)
-                    await proxy.swallowed(b'"seq"')
-                    proxy.cut()
-    last = await bus.last(RUNS, subjects.commit("r1"))
-    assert sequences == [last.sequence]
-    assert await stored(bus) == ["mine"]
-
-
-async def test_of_two_writers_at_a_real_server_exactly_one_wins_each_commit(real):
-    bus, _ = real
-    won: list[str] = []
-    predecessor = 0
-
-    async def write(who: str) -> None:
-        sequence = await append(bus, commit(len(won) + 1, predecessor, what=who), traceparent=None)
-        if sequence is not None:
-            winners.append((who, sequence))
-
-    with anyio.fail_after(DEADLINE_S):
-        for _ in range(5):
-            winners: list[tuple[str, int]] = []
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(write, "a")
-                tasks.start_soon(write, "b")
-            assert len(winners) == 1
-            won.append(winners[0][0])
-            predecessor = winners[0][1]
-    assert await stored(bus) == won

@@ -1,6 +1,7 @@
 """How a process of ours ends: the one line that a person reads, and the exit status that a script reads."""
 
 import errno
+import os
 import sys
 
 from temporality.protocol.errors import EXIT_CODES, ProtocolError, TemporalityError
@@ -21,8 +22,8 @@ def status_of(error: BaseException) -> int | None:
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
-        # Whatever Python still holds for standard output would fail once more when it exits.
-        sys.stdout = sys.stderr
+        # What Python still holds for standard output would fail once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     if not isinstance(cause, TemporalityError):
         return None

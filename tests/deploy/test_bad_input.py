@@ -215,6 +215,7 @@ def test_a_data_folder_without_room_is_told_and_what_was_started_is_stopped(tmp_
     assert command_line.still_running(left) == []
     said = one_line(process.said.splitlines()[-1])
     assert ".db: can't be used" in said
+    assert "temporality: " not in said, "what the actor said is not told with its beginning once more"
     assert "free space" in said
 
 

@@ -1,6 +1,7 @@
 """`run`, `runs`, `timeline`, `facts`: results on standard output, progress beside, one line for a failure."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -157,14 +158,25 @@ def test_facts_follow_shows_what_happens_as_it_happens_until_ctrl_c(up: Deployme
     assert json.loads(follower.said.splitlines()[-1])
 
 
-def test_a_reader_that_goes_away_ends_facts_without_a_word(
-    up: Deployment, finished: command_line.Done
-) -> None:
-    del finished
-    shell = f"{command_line.PROGRAM} facts | head -n 1"
-    with running(cwd=up.folder, command=("sh", "-c", shell)) as piped:
-        assert piped.wait_end() == 0
-        assert len(piped.said.splitlines()) == 1
+def test_a_reader_that_goes_away_ends_facts_without_a_word(up: Deployment, here: Here) -> None:
+    here("--config", up.config, "run", up.agent(), "long answer")
+    with subprocess.Popen(
+        [command_line.PROGRAM, "facts", "--follow"],
+        cwd=up.folder,
+        env=command_line.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as follower:
+        try:
+            assert follower.stdout is not None
+            assert follower.stderr is not None
+            assert b"run.started" in follower.stdout.readline()
+            follower.stdout.close()
+            here("--config", up.config, "run", up.agent(), "long answer")
+            assert follower.wait(command_line.DEADLINE_S) == 1
+            assert follower.stderr.read() == b""
+        finally:
+            follower.kill()
 
 
 def test_without_a_deployment_run_says_how_to_start_one(tmp_path: Path, up: Deployment, here: Here) -> None:

@@ -1,16 +1,11 @@
 """How a process of ours ends: the one line that a person reads, and the exit status that a script reads."""
 
-import errno
-import os
 import sys
 
 from temporality.protocol.errors import EXIT_CODES, ProtocolError, TemporalityError
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells give it."""
-
-READER_GONE = 1
-"""Exit status when whoever read our output has gone (`temporality facts | head`): nobody is left to tell."""
 
 
 def status_of(error: BaseException) -> int | None:
@@ -21,10 +16,6 @@ def status_of(error: BaseException) -> int | None:
     cause = first_of_ours(error)
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED
-    if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
-        # What Python still holds for standard output would fail once more when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
     if not isinstance(cause, TemporalityError):
         return None
     tell(str(cause) if " — " in str(cause) else f"{cause} — {_what_to_do(cause)}")

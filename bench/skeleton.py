@@ -12,9 +12,11 @@ from multiprocessing.connection import Connection
 
 import nats
 import uvloop
+from nats.errors import TimeoutError as FetchTimeout
 from bench.noop_tool import noop
 from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
 from nats.js.client import JetStreamContext
+from nats.js.errors import NotFoundError
 
 PREFIX = "skeleton"
 ACK_WAIT_S = 5.0
@@ -45,7 +47,7 @@ async def _worker(url: str, kind: str, stop: Connection) -> None:
     while not stop.poll():
         try:
             (message,) = await subscription.fetch(1, timeout=1)
-        except nats.errors.TimeoutError:
+        except FetchTimeout:
             continue
         count += 1
         body = noop(count).encode() if kind == "tool" else b'{"calls": [{"name": "noop", "n": 1}]}'
@@ -94,7 +96,7 @@ async def _prepare(url: str) -> None:
     for name in ("SKEL_IN", "SKEL_WORK", "SKEL_RUNS"):
         try:
             await js.delete_stream(name)
-        except nats.js.errors.NotFoundError:
+        except NotFoundError:
             continue
     await _streams(js)
     await connection.close()

@@ -188,14 +188,14 @@ class _TextLoader(yaml.SafeLoader):
 class _TextDumper(yaml.SafeDumper):
     """Writes what `_TextLoader` reads back; never aliases, which few people can read."""
 
-    def ignore_aliases(self, _data: object) -> bool:
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
         """Write equal values out each time."""
         return True
 
-    def represent_str(self, text: str) -> yaml.ScalarNode:
+    def represent_str(self, data: str) -> yaml.ScalarNode:
         """Write lines as lines where YAML keeps them, and escapes where it would not."""
-        style = None if _ONE_LINE.match(text) else "|" if _BLOCK.match(text) else '"'
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+        style = None if _ONE_LINE.match(data) else "|" if _BLOCK.match(data) else '"'
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
 _TextDumper.add_representer(str, _TextDumper.represent_str)

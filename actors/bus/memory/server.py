@@ -51,7 +51,8 @@ class MemoryServer:
         """Open a connection for as long as the context is open."""
         from temporality.actors.bus.memory.bus import MemoryBus
 
-        bus = MemoryBus(self, name)
+        # Pyright sees this file twice, as itself and by its import name.
+        bus = MemoryBus(self, name)  # pyright: ignore[reportArgumentType]
         try:
             yield bus
         finally:

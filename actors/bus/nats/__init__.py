@@ -37,8 +37,9 @@ async def connect(
     """
     servers = [url] if isinstance(url, str) else list(url)
     prefix = inbox_prefix or _inbox_of(user or urlsplit(servers[0]).username)
-    with anyio.CancelScope() as body:
-        connection = Connection(body.cancel)
+    body = anyio.CancelScope()
+    connection = Connection(body.cancel)
+    with body:
         await connection.open(
             servers,
             name=name,

@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 
 import nats
 import uvloop
-from nats.errors import TimeoutError as FetchTimeout
 from bench.noop_tool import noop
+from nats.errors import TimeoutError as FetchTimeout
 from nats.js.api import ConsumerConfig, RetentionPolicy, StreamConfig
 from nats.js.client import JetStreamContext
 from nats.js.errors import NotFoundError

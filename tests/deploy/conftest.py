@@ -1,6 +1,7 @@
 """One deployment, started by `temporality up`, that all tests of the command line share."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,16 +11,23 @@ from .command_line import Done, Here, running
 from .scene import SCRIPT, Deployment, write_config
 
 
+def exit_status(arguments: list[str]) -> int | None:
+    """Run the program's entry point and return what it exits with."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    status = ended.value.code
+    assert status is None or isinstance(status, int)
+    return status
+
+
 @pytest.fixture
 def here(capfd: pytest.CaptureFixture[str]) -> Here:
-    """Run a command in this process."""
+    """Run a command in this process, in a thread: the main one has the loop of other tests' fixtures."""
 
     def run(*arguments: object) -> Done:
         capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        status = ended.value.code
-        assert status is None or isinstance(status, int)
+        with ThreadPoolExecutor(1) as thread:
+            status = thread.submit(exit_status, [str(argument) for argument in arguments]).result()
         captured = capfd.readouterr()
         return Done(status or 0, captured.out, captured.err)
 

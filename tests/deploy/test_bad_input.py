@@ -16,7 +16,7 @@ import pytest
 from temporality.protocol.errors import EXIT_CODES, UserError, WorldError
 
 from . import command_line
-from .command_line import Here, one_line, running
+from .command_line import Here, one_line, run, running
 from .scene import Deployment, mcp_server, write_config
 
 USER, WORLD = EXIT_CODES[UserError], EXIT_CODES[WorldError]
@@ -171,16 +171,16 @@ def test_a_second_up_on_one_data_folder_is_refused_and_the_first_goes_on(up: Dep
     goes_on(up, here)
 
 
-def test_a_port_in_use_is_named_by_the_setting(here: Here, tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_by_the_setting(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         config = write_config(tmp_path, nats={"embedded": {"port": port}})
-        done = here("--config", config, "up")
+        done = run("--config", config, "up", cwd=tmp_path)
         assert done.status == USER
         said = one_line(done.err.splitlines()[-1])
         assert said.startswith(f"nats.embedded.port: port {port} is in use")
         (tmp_path / "script.yaml").write_text("replies: [{reply: {content: a}}]")
-        said = here("scripted-model", tmp_path / "script.yaml", "--port", port).one_line(USER)
+        said = run("scripted-model", "script.yaml", "--port", str(port), cwd=tmp_path).one_line(USER)
         assert said.startswith(f"127.0.0.1:{port}: ")
         assert "already in use" in said
 
@@ -250,12 +250,10 @@ def old_nats(version: str) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("command", [("facts",), ("up",)])
-def test_a_nats_that_is_too_old_is_told_with_what_is_needed(
-    here: Here, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_a_nats_that_is_too_old_is_told_with_what_is_needed(tmp_path: Path, command: tuple[str, ...]) -> None:
     with old_nats("2.9.25") as port:
         config = write_config(tmp_path, nats={"url": f"nats://127.0.0.1:{port}"})
-        done = here("--config", config, *command)
+        done = run("--config", config, *command, cwd=tmp_path)
     assert done.status == USER
     said = one_line(done.err.splitlines()[-1])
     assert said.startswith("nats.url: it runs version 2.9.25, older than 2.12")

@@ -12,8 +12,10 @@ from temporality.protocol.errors import UserError
 BUSY_TIMEOUT_MS = 5_000
 """How long a writer waits for another process's transaction; ours take milliseconds."""
 
-JOURNAL_BYTES_MAX = 4_194_304
-"""The write-ahead log is cut back to this after a checkpoint, so that it does not keep its largest size."""
+JOURNAL_PAGES_MAX = 128
+JOURNAL_BYTES_MAX = 524_288
+"""The write-ahead log is moved into the file after half a megabyte, and cut back to that: all its pages are
+copies, and nobody should find more of them than of what they are copies of."""
 
 MAPPED_BYTES_MAX = 268_435_456
 """A file up to this size is read through the page cache of the system, without a call for each page."""
@@ -22,6 +24,7 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
+    f"PRAGMA wal_autocheckpoint = {JOURNAL_PAGES_MAX}",
     f"PRAGMA journal_size_limit = {JOURNAL_BYTES_MAX}",
     f"PRAGMA mmap_size = {MAPPED_BYTES_MAX}",
 )

@@ -25,7 +25,8 @@ ARGS ?=
 SUBMAKE := $(MAKE) --no-print-directory
 comma := ,
 space := $(subst ,, )
-TEST_WORKERS ?= 2
+# Twice the two cores that CI has: half of the tests wait for a process of their own.
+TEST_WORKERS ?= 4
 
 PACKAGES := protocol storage actors deploy
 

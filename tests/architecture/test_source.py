@@ -47,7 +47,7 @@ PURE = ("protocol/*", "actors/*/decider.py", "actors/*/barrier.py", "actors/*/bu
 
 UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")) + r")\b")
 REGISTRY = re.compile(
-    r"\b(?:pypi|pythonhosted|npmjs|yarnpkg|debian|crates|golang|anaconda|rubygems)\.(?:org|io|com)\b"
+    r"\b(?:pypi|python" r"hosted|npmjs|yarnpkg|debian|crates|golang|anaconda|rubygems)\.(?:org|io|com)\b"
 )
 MACHINE_PATH = re.compile(r"(?<![\w.])/wo" + rf"rk/|{re.escape(str(ROOT))}/")
 HIDDEN_INPUT = re.compile(
